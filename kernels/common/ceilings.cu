@@ -12,7 +12,7 @@ constexpr int rounds = 4096;
 // Independent chains hide the latency of the arithmetic units: 4 of them per warp scheduler are enough.
 constexpr int chains = 8;
 
-// The work of a thread. Chains begin with different numbers: the compiler would compute equal ones only once.
+// Work of a thread. Chains begin with different numbers: the compiler would compute equal chains only once.
 struct F32 {
   static constexpr double operations_per_thread = 2;
   float value[chains];
@@ -29,7 +29,7 @@ struct Dp4a {
   __device__ int result(int k) const { return value[k]; }
 };
 
-/// A warp multiplies 16 x 32 by 32 x 8 bytes.
+/// Multiplication of 16 x 32 by 32 x 8 bytes by a warp.
 struct MmaU8 {
   static constexpr double operations_per_thread = 2.0 * 16 * 8 * 32 / warp_size;
   int value[chains][4] = {};
@@ -45,7 +45,7 @@ struct MmaU8 {
   __device__ int result(int k) const { return value[k][0] + value[k][1] + value[k][2] + value[k][3]; }
 };
 
-/// A warp multiplies 16 x 16 by 16 x 8 halves, with float sums.
+/// Multiplication of 16 x 16 by 16 x 8 halves by a warp, with float sums.
 struct MmaF16 {
   static constexpr double operations_per_thread = 2.0 * 16 * 8 * 16 / warp_size;
   float value[chains][4] = {};
@@ -107,7 +107,7 @@ double operations_per_second(const Device& device, const Stream& stream, int rep
 }
 
 double bytes_per_second(const Stream& stream, int repeats) {
-  constexpr std::size_t bytes = std::size_t{1} << 29;  // beyond every cache
+  constexpr std::size_t bytes = std::size_t{1} << 29;  // larger than every cache
   DeviceBuffer from, to;
   from.reserve(bytes);
   to.reserve(bytes);

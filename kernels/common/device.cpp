@@ -16,7 +16,7 @@
 namespace dic::kernels {
 namespace {
 
-constexpr int oldest_compute_capability = 80;  // of the architectures that kernels/ is compiled for
+constexpr int oldest_compute_capability = 80;  // oldest architecture that kernels/ is compiled for
 
 std::string current_device_name() {
   int index = 0;
@@ -41,7 +41,7 @@ Device describe(int index) {
 void check(cudaError_t code, const std::string& what) {
   if (code == cudaSuccess) return;
   const std::string device = current_device_name();
-  cudaGetLastError();  // so that a later, healthy call does not report this error again
+  cudaGetLastError();  // clears the error: a later, healthy call must not report it again
   const std::string advice = code == cudaErrorMemoryAllocation
                                  ? "; fewer points or smaller images take less, or use --device cpu."
                                  : "; use --device cpu if this persists.";
@@ -92,7 +92,7 @@ DeviceScope::DeviceScope(int index) {
 DeviceScope::~DeviceScope() { cudaSetDevice(former_); }
 
 Stream::Stream(Priority priority) {
-  int lowest = 0, highest = 0;  // the higher, the smaller
+  int lowest = 0, highest = 0;  // higher priorities have smaller numbers
   check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "Reading the priorities of streams");
   const int number = std::max(lowest - static_cast<int>(priority), highest);
   check(cudaStreamCreateWithPriority(&handle_, cudaStreamNonBlocking, number), "Creating a stream");
@@ -137,7 +137,7 @@ void Event::synchronize(const std::string& what) const { check(cudaEventSynchron
 
 namespace {
 
-/// From this size on, large pages, touched by several threads, reduce the time of page-locking to a third.
+/// Least size for large pages, which, touched by several threads, cut the time of page-locking to a third.
 constexpr std::size_t large_page = std::size_t{2} << 20;
 
 void touch(std::byte* memory, std::size_t pages) {
@@ -150,15 +150,15 @@ void touch(std::byte* memory, std::size_t pages) {
   }
 }
 
-/// Null where CUDA cannot lock memory that it did not allocate itself.
+/// Returns null if CUDA cannot lock memory that it did not allocate itself.
 void* allocate_large_pages(std::size_t bytes) {
   const std::size_t pages = (bytes + large_page - 1) / large_page;
   void* memory = std::aligned_alloc(large_page, pages * large_page);
   if (!memory) return nullptr;
-  madvise(memory, pages * large_page, MADV_HUGEPAGE);  // else it is slower
+  madvise(memory, pages * large_page, MADV_HUGEPAGE);  // small pages are slower
   touch(static_cast<std::byte*>(memory), pages);
   if (cudaHostRegister(memory, pages * large_page, cudaHostRegisterPortable) == cudaSuccess) return memory;
-  cudaGetLastError();  // so that a later, healthy call does not report it
+  cudaGetLastError();  // clears the error: a later, healthy call must not report it
   std::free(memory);
   return nullptr;
 }
@@ -173,7 +173,7 @@ void* allocate_pinned(std::size_t bytes) {
 
 void release_pinned(void* memory, std::size_t bytes) {
   if (bytes >= large_page && cudaHostUnregister(memory) == cudaSuccess) return std::free(memory);
-  cudaGetLastError();  // there were no large pages; of a lost device they stay
+  cudaGetLastError();  // this memory has no large pages; if the device is lost, large pages stay allocated
   cudaFreeHost(memory);
 }
 
@@ -185,7 +185,7 @@ void release(void* memory, std::size_t bytes, MemoryKind kind) {
     release_pinned(memory, bytes);
 }
 
-/// Left free for the driver, and for pages of what does not fit.
+/// Bytes left free for the driver, and for pages of allocations that do not fit.
 constexpr std::size_t kept_free = std::size_t{256} << 20;
 
 bool host_has(std::size_t bytes) {
@@ -193,8 +193,8 @@ bool host_has(std::size_t bytes) {
   return bytes <= pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Managed memory, which the device loads page by page: slow, but larger than its own memory. Null where the
-/// device has enough memory, and where device or host do not support it.
+/// Managed memory, which the device loads page by page: slow, but larger than the device's own memory.
+/// Returns null if the device has enough memory, or if device or host do not support it.
 void* allocate_paged(std::size_t bytes) {
   int device = 0, pages = 0;
   if (bytes + kept_free <= free_memory()) return nullptr;
@@ -203,7 +203,7 @@ void* allocate_paged(std::size_t bytes) {
         "Reading the properties of the device");
   void* memory = nullptr;
   if (!pages || !host_has(bytes) || cudaMallocManaged(&memory, bytes) != cudaSuccess) {
-    cudaGetLastError();  // so that a later, healthy call does not report it
+    cudaGetLastError();  // clears the error: a later, healthy call must not report it
     return nullptr;
   }
   return memory;
@@ -236,7 +236,7 @@ template <MemoryKind kind>
 void* Buffer<kind>::reserve(std::size_t bytes) {
   if (bytes <= size_) return data_;
   bytes = std::max(bytes, size_ + size_ / 4);  // slow growth must not reallocate every time
-  release(std::exchange(data_, nullptr), std::exchange(size_, 0), kind);  // first: both may not fit
+  release(std::exchange(data_, nullptr), std::exchange(size_, 0), kind);  // comes first: both may not fit
   data_ = allocate(bytes, kind);
   size_ = bytes;
   return data_;
@@ -272,7 +272,7 @@ void wait_for_default_stream(int device) {
 
 void upload(void* device, std::size_t device_pitch, const void* host, std::ptrdiff_t host_pitch,
             std::size_t row_bytes, std::size_t rows, const Stream& stream) {
-  if (host_pitch < static_cast<std::ptrdiff_t>(row_bytes)) {  // cudaMemcpy2D does not take that
+  if (host_pitch < static_cast<std::ptrdiff_t>(row_bytes)) {  // cudaMemcpy2D does not accept such a pitch
     for (std::size_t y = 0; y < rows; ++y)
       upload(static_cast<std::byte*>(device) + y * device_pitch,
              static_cast<const std::byte*>(host) + static_cast<std::ptrdiff_t>(y) * host_pitch, row_bytes,

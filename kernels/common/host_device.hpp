@@ -1,3 +1,3 @@
 #pragma once
 
-#include <dic/shared/host_device.hpp>  // where the CPU path finds it too
+#include <dic/shared/host_device.hpp>  // shared with the CPU path

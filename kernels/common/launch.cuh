@@ -12,21 +12,22 @@ namespace dic::kernels {
 constexpr int warp_size = 32;
 constexpr unsigned all_lanes = 0xffffffffu;  ///< mask of a whole warp
 
-/// threadIdx.x, read again: the compiler then keeps no values derived from it in registers from task to task.
+/// threadIdx.x, read anew: the compiler then keeps no values derived from it in registers from task to task.
 __device__ inline int thread_of_block() {
   int thread;
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
   return thread;
 }
 
-/// Blocks for `tasks` tasks, `per_block` per block: along x only, because y and z are limited to 65,535.
-/// Kernels loop over tasks (`for_each_task`), so that a full grid is enough for any number of them.
+/// Number of blocks for `tasks` tasks, `per_block` per block. Grids extend along x only, because y and z are
+/// limited to 65,535. Kernels loop over tasks (`for_each_task`), so that the largest grid serves any number
+/// of tasks.
 inline unsigned grid_size(std::int64_t tasks, std::int64_t per_block) {
   constexpr std::int64_t largest_grid = 2147483647;
   return static_cast<unsigned>(std::min((tasks + per_block - 1) / per_block, largest_grid));
 }
 
-/// Calls body(task) for the tasks of this worker: number `first` of the `workers` of a block.
+/// Calls body(task) for the tasks of this worker, number `first` of the `workers` of a block.
 template <typename Body>
 __device__ void for_each_task(std::int64_t tasks, int workers, int first, Body&& body) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * workers;
@@ -35,16 +36,16 @@ __device__ void for_each_task(std::int64_t tasks, int workers, int first, Body&&
     body(task);
 }
 
-/// The same value, but its origin is hidden from the compiler. The value itself is then kept in a register
-/// instead of being computed again, and what is derived from it is computed again instead of being kept
-/// through a loop.
+/// Returns `value`, but hides its origin from the compiler. The compiler then keeps the value itself in a
+/// register instead of computing it again, and computes derived values again instead of keeping them through
+/// a loop.
 __device__ inline unsigned opaque(unsigned value) {
   asm volatile("" : "+r"(value));
   return value;
 }
 
-/// Number of this warp in its block. The shuffle lets the compiler know that it is the same in all lanes;
-/// otherwise it adds a test for divergence to every shuffle in a loop that depends on it.
+/// Number of this warp in its block. The shuffle tells the compiler that it is the same in all lanes;
+/// otherwise the compiler adds a test for divergence to every shuffle in a loop that depends on it.
 __device__ inline int warp_index() {
   return __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / warp_size, 0);
 }

@@ -13,7 +13,7 @@ bool allow_peer_access(int other) {
   if (!possible) return false;
   const cudaError_t code = cudaDeviceEnablePeerAccess(other, 0);
   if (code == cudaErrorPeerAccessAlreadyEnabled)
-    cudaGetLastError();  // by another object of this process
+    cudaGetLastError();  // another object of this process has enabled it
   else
     check(code, "Access to cuda:" + std::to_string(other));
   return true;

@@ -10,8 +10,8 @@
 
 namespace dic::kernels {
 
-/// Blocks of a kernel that the current device runs at the same time. Cached: asking CUDA takes longer than a
-/// launch.
+/// Number of blocks of a kernel that the current device runs at the same time. Cached, since asking CUDA
+/// takes longer than a launch.
 template <typename Kernel>
 std::int64_t resident_blocks(Kernel* kernel, int threads, int shared_bytes) {
   static std::mutex mutex;

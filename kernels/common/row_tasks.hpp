@@ -7,16 +7,15 @@
 
 namespace dic::kernels {
 
-/// The rows [begin, end) of one task, and the vertical shift it belongs to.
+/// The rows [begin, end) of one task, and the vertical shift to which the task belongs.
 struct RowTask {
-  int shift;  ///< index of the vertical shift (of the first, where a task has several), 0-based
+  int shift;  ///< index of the (first) vertical shift of the task, 0-based
   int begin, end;
 };
 
-/// The overlaps of two matrices (heights `moving_h`, `fixed_h`), of which the first is displaced by
-/// s = shift_min .. shift_min + shifts - 1: row y of `fixed` is multiplied by row y + s of `moving`. A task
-/// has all rows of `shifts_per_task` neighbouring overlaps, with the row numbers of the first of these
-/// shifts.
+/// The overlaps of two matrices (heights `moving_h`, `fixed_h`); `moving` is displaced by s = shift_min ..
+/// shift_min + shifts - 1: row y of `fixed` is multiplied by row y + s of `moving`. A task has all rows of
+/// `shifts_per_task` neighbouring overlaps, with the row numbers of the first of these shifts.
 class OverlapTasks {
  public:
   OverlapTasks(int moving_h, int fixed_h, int shift_min, int shifts, int shifts_per_task)
@@ -27,7 +26,7 @@ class OverlapTasks {
         shifts_per_task_(shifts_per_task) {}
 
   DIC_HOST_DEVICE std::int64_t count() const { return count_; }
-  /// Task number `id` of count(); begin >= end where there is no overlap.
+  /// Task number `id` of count(); begin >= end if there is no overlap.
   DIC_HOST_DEVICE RowTask task(std::int64_t id) const {
     const int shift = static_cast<int>(id) * shifts_per_task_, s = shift_min_ + shift;
     const int last_fixed = fixed_h_ + shifts_per_task_ - 1, last_moving = moving_h_ - s;
@@ -38,9 +37,9 @@ class OverlapTasks {
   int moving_h_, fixed_h_, shift_min_, count_, shifts_per_task_;
 };
 
-/// How overlaps are divided into groups of rows.
+/// Division of overlaps into groups of rows.
 enum class RowSplit {
-  rectangle,  ///< for every shift as many groups as the largest overlap needs; superfluous ones end at once
+  rectangle,  ///< every shift gets as many groups as the largest overlap needs; superfluous ones end at once
   triangle    ///< exactly as many tasks as there are groups of rows
 };
 
@@ -52,7 +51,8 @@ inline int rows_to_fill_gpu(std::int64_t overlaps, int moving_h, int fixed_h) {
       std::clamp<std::int64_t>(overlaps * std::min(moving_h, fixed_h) / 2 / enough_tasks, 1, 8));
 }
 
-/// The same overlaps, divided into tasks of one shift and at most `rows_per_task` rows of `fixed`.
+/// The overlaps of two matrices (see OverlapTasks), divided into tasks of one shift and at most
+/// `rows_per_task` rows of `fixed`.
 class RowTasks {
  public:
   RowTasks(RowSplit split, int rows_per_task, int moving_h, int fixed_h, int shift_min, int shifts)
@@ -69,7 +69,7 @@ class RowTasks {
 
   DIC_HOST_DEVICE std::int64_t count() const { return count_; }
 
-  /// Task number `id` of count(); begin >= end where there is nothing to do.
+  /// Task number `id` of count(); begin >= end if there is nothing to do.
   DIC_HOST_DEVICE RowTask task(std::int64_t id) const {
     const int shift = split_ == RowSplit::triangle ? shift_of_group(id) : static_cast<int>(id % shifts_);
     const auto rank =
@@ -85,19 +85,19 @@ class RowTasks {
   DIC_HOST_DEVICE static int smaller(int a, int b) { return a < b ? a : b; }
   DIC_HOST_DEVICE int groups(int rows) const { return (rows + rows_per_task_ - 1) / rows_per_task_; }
 
-  /// Sum of groups(1) + ... + groups(rows). Divisions are of 32 bits: those of 64 are slow on a GPU.
+  /// Sum of groups(1) + ... + groups(rows). Divides 32-bit numbers: 64-bit divisions are slow on a GPU.
   DIC_HOST_DEVICE std::int64_t groups_up_to(int rows) const {
     const int whole = rows / rows_per_task_;
     return std::int64_t{whole} * (whole + 1) / 2 * rows_per_task_ +
            std::int64_t{rows - whole * rows_per_task_} * (whole + 1);
   }
 
-  /// Groups of all shifts before number `shift`.
+  /// Number of groups of all shifts before number `shift`.
   DIC_HOST_DEVICE std::int64_t groups_before(int shift) const {
     return groups_below(shift_min_ + shift) - skipped_;
   }
-  /// Groups of all shifts below s. The height of the overlap over the shift is a trapezoid: 1, 2, ... up to
-  /// the smaller height, constant, and down again.
+  /// Number of groups of all shifts below s. The height of the overlap over the shift is a trapezoid: 1, 2,
+  /// ... up to the smaller height, constant, and down again.
   DIC_HOST_DEVICE std::int64_t groups_below(int s) const {
     const int top = smaller(moving_h_, fixed_h_), length = moving_h_ + fixed_h_ - 1;
     const int n = s + fixed_h_ - 1 < 0 ? 0 : smaller(s + fixed_h_ - 1, length);
@@ -119,7 +119,7 @@ class RowTasks {
   RowSplit split_;
   int rows_per_task_;
   int moving_h_, fixed_h_, shift_min_, shifts_;
-  std::int64_t skipped_;  ///< groups of all shifts below shift_min
+  std::int64_t skipped_;  ///< number of groups of all shifts below shift_min
   std::int64_t count_;
 };
 

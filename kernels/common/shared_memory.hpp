@@ -9,7 +9,7 @@
 namespace dic::kernels {
 
 /// Allows launches of a kernel with `bytes` of dynamic shared memory, also beyond the default limit. The
-/// limit belongs to the kernel, and other threads launch it with other sizes: so it is always set to the
+/// limit belongs to the kernel, and other threads launch it with other sizes, so that it is always set to the
 /// maximum of the device. `what` names the work in error messages.
 template <typename Kernel>
 void allow_shared_memory(Kernel* kernel, std::size_t bytes, const std::string& what) {

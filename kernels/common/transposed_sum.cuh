@@ -9,7 +9,7 @@ namespace dic::kernels {
 template <int kCount>
 class TransposedSum {
  public:
-  /// Returns the sum of value k in lane `lane_of(k)`. Called by all lanes of the warp.
+  /// Returns the sum of value k in lane `lane_of(k)`. All lanes of the warp must call it.
   template <typename T>
   __device__ static T sum_over_warp(const T (&values)[kCount]) {
     return reduce<kCount, warp_size / 2>(values);

@@ -11,22 +11,22 @@
 namespace dic::kernels {
 
 /// Element `first + i` of the window is element i of the transform, i < used. Place s of the circular
-/// correlation then has the sums of shift first + s; for negative s, place s + length has.
+/// correlation then has the sums of shift first + s; for negative s, this is place s + length.
 struct FftAxis {
   int first = 0;
   int used = 0;
-  /// The requested shifts with an overlap, less `first`; none where low > high. low <= 0.
+  /// Range of the requested shifts with an overlap, less `first`; empty if low > high. low <= 0.
   int low = 0, high = -1;
-  int shifts_before = 0;  ///< requested shifts below `low`
+  int shifts_before = 0;  ///< number of requested shifts below `low`
 
-  /// Smallest length at which no other shift has the same place as one from low to high.
+  /// Smallest length at which every shift from low to high has a place of its own.
   int least_length(int reference) const { return std::max({reference, used, high + reference, used - low}); }
   std::int64_t shifts() const { return std::max(0, high - low + 1); }
   DIC_HOST_DEVICE int shift_at(int place, int length) const { return place <= high ? place : place - length; }
   DIC_HOST_DEVICE bool holds(int shift) const { return low <= shift && shift <= high; }
 };
 
-/// One axis of a job: sizes of reference and window, and the inclusive range of its shifts.
+/// Axis of a job, from the sizes of reference and window and the inclusive range of shifts.
 inline FftAxis make_fft_axis(int reference, int window, int shift_min, int shift_max) {
   FftAxis axis;
   axis.first = std::clamp(shift_min, 0, window);

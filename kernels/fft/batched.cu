@@ -8,7 +8,7 @@
 #include "ncc/job_view.cuh"
 #include "ncc/variants.hpp"
 
-// cuda-fft: pad, transform, multiply, transform back, crop; transforms by cuFFT.
+// cuda-fft: pads, transforms, multiplies, transforms back and crops; the transforms are cuFFT's.
 
 namespace dic::kernels {
 namespace {
@@ -17,7 +17,7 @@ constexpr int threads = 256;
 
 /// Geometry and lengths of the transforms of a job, and the size of a real matrix that holds one spectrum.
 struct FftLayout {
-  FftAxis y, x;  ///< of the windows
+  FftAxis y, x;  ///< axes of the windows
   FftAxis reference_y, reference_x;
   int ny, nx;
   int row;  ///< real elements from row to row, in place: 2 (nx / 2 + 1)
@@ -38,7 +38,7 @@ FftLayout make_layout(const NccJob& job) {
           .row = 2 * (nx / 2 + 1)};
 }
 
-/// Two neighbours of a row of real numbers, or one number of a spectrum: a thread loads and stores them
+/// Two neighbours of a row of real numbers, or one number of a spectrum, which a thread loads and stores
 /// together.
 template <typename Real>
 struct alignas(2 * sizeof(Real)) Pair {
@@ -46,7 +46,7 @@ struct alignas(2 * sizeof(Real)) Pair {
 };
 
 /// Parts of `size` elements of one place, one part per block. A batch has fewer than 2^32 parts: more would
-/// fit no memory.
+/// not fit into memory.
 struct Parts {
   static constexpr int size = 4 * threads;
   int elements;
@@ -56,15 +56,15 @@ struct Parts {
   __device__ int part(std::int64_t task) const {
     return static_cast<int>(task - place(task) * std::int64_t{count()});
   }
-  /// Calls body(i) for the elements of a part that this thread does.
+  /// Calls body(i) for the elements of a part that this thread processes.
   template <typename Body>
   __device__ void for_each(int part, Body&& body) const {
     for (int i = part * size + threadIdx.x; i < min((part + 1) * size, elements); i += threads) body(i);
   }
 };
 
-/// Places: references, then windows. Places beyond those of the batch are set to zero, so that the last batch
-/// needs no plan for another number of transforms.
+/// Pads the references, then the windows, each to its place. Places beyond the batch are set to zero, so that
+/// the last batch needs no plan for another number of transforms.
 template <typename T, typename Real>
 __global__ void __launch_bounds__(threads)
     pad(const __grid_constant__ JobView view, const __grid_constant__ FftLayout layout,
@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// products[p] = scale * conj(reference) * window, element by element; zeros for places beyond the batch.
-/// The first pair is number `offset` of the m of its reference.
+/// Computes products[p] = scale * conj(reference) * window, element by element, and zeros for places beyond
+/// the batch. The first pair is number `offset` of the m pairs of its reference.
 template <typename Real>
 __global__ void __launch_bounds__(threads)
     multiply(const __grid_constant__ FftLayout layout, unsigned offset, unsigned m, bool windows_are_shared,
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// The integer next to a transform's result; modulo 2^32 for u32.
+/// Integer nearest to a transform's result; modulo 2^32 for u32.
 template <typename Sum, typename Real>
 __device__ Sum rounded(Real value) {
   if constexpr (std::is_integral_v<Sum>)
@@ -126,7 +126,7 @@ __device__ Sum rounded(Real value) {
     return value;
 }
 
-/// Copies the sums of the shifts to out[pair, dy, dx]; zero where nothing overlaps.
+/// Copies the sums of the shifts to out[pair, dy, dx]; writes zero for shifts without overlap.
 template <typename Real, typename Sum>
 __global__ void __launch_bounds__(threads) crop(const __grid_constant__ FftLayout layout, std::int64_t pairs,
                                                 int ny, int nx, const Real* products, Sum* out) {
@@ -178,7 +178,7 @@ void launch(const NccJob& job, Sum* out, Workspace& workspace, StreamHandle stre
   });
 }
 
-/// Whether rounding to integers undoes the worst errors of f64 transforms: every element at the end of its
+/// True if rounding to integers undoes the worst errors of f64 transforms: every element at the end of its
 /// range, epsilon * 2 log2(ny nx) * norm * norm below one half.
 bool rounds_exactly(const NccJob& job, const FftLayout& layout) {
   const double range = job.type == ScalarType::u8 ? 255 : 65535;
@@ -191,7 +191,7 @@ bool rounds_exactly(const NccJob& job, const FftLayout& layout) {
 }  // namespace
 
 std::string Fft::unsupported_reason(const NccJob& job) {
-  constexpr std::int64_t most_elements = std::int64_t{1} << 30;  // 32-bit offsets in a matrix
+  constexpr std::int64_t most_elements = std::int64_t{1} << 30;  // offsets in a matrix have 32 bits
   const std::int64_t extent_y = job.reference.height + std::int64_t{job.search.height};
   const std::int64_t extent_x = job.reference.width + std::int64_t{job.search.width};
   if (2 * extent_y * extent_x > most_elements) return "cuda-fft does matrices of up to 2^28 elements or so.";

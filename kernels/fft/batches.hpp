@@ -8,8 +8,8 @@
 /// Division of a job of cuda-fft into batches of transforms, and lengths of transforms.
 namespace dic::kernels {
 
-/// The smallest product of 2, 3, 5 and 7 that is at least `least` and a multiple of 4 (beyond 64: of 16, for
-/// which transforms are faster).
+/// Smallest product of 2, 3, 5 and 7 that is at least `least` and a multiple of 4 (beyond 64: of 16, which
+/// makes transforms faster).
 inline int fft_length(int least) {
   const auto is_smooth = [](int n) {
     for (const int prime : {2, 3, 5, 7})
@@ -29,17 +29,18 @@ struct FftBatch {
   std::int64_t first_window, windows;
 };
 
-/// Cuts the pairs first .. first + pairs - 1 of a job, m to a reference, into batches: some references with
-/// all their windows, or some windows of one reference. A batch has `slots()` places for spectra: of its
-/// references, of its windows and, where several references have the same windows, of its products. Otherwise
+/// Cuts the pairs first .. first + pairs - 1 of a job, m per reference, into batches: some references with
+/// all their windows, or some windows of one reference. A batch has `slots()` places for spectra: for its
+/// references, for its windows and, if several references share the same windows, for its products. Otherwise
 /// products overwrite the windows.
 class FftBatches {
  public:
-  /// `shared`: all references have the same m windows. `most_slots`: so many fit the memory, at least 2.
+  /// shared: all references have the same m windows. most_slots: number of slots that fit into memory, at
+  /// least 2.
   FftBatches(std::int64_t first, std::int64_t pairs, std::int64_t m, bool shared, std::int64_t most_slots)
       : first_(first), last_(first + pairs - 1), m_(m), shared_(shared) {
     const std::int64_t all = last_ / m - first / m + 1;
-    // k references need k + m + k m places with shared windows, else k + k m.
+    // With shared windows, k references need k + m + k m places, otherwise k + k m.
     const std::int64_t fit = shared && all > 1 ? (most_slots - m) / (m + 1) : most_slots / (m + 1);
     references_ = fit > 0 ? balanced(all, fit) : 1;
     windows_ = fit > 0 ? m : balanced(m, std::max<std::int64_t>(most_slots - 1, 1));
@@ -49,7 +50,7 @@ class FftBatches {
   std::int64_t references() const { return references_; }
   std::int64_t windows() const { return has_products() ? m_ : pairs(); }
   std::int64_t pairs() const { return references_ * windows_; }
-  /// Do products have places of their own?
+  /// True if products have places of their own.
   bool has_products() const { return shared_ && references_ > 1; }
   std::int64_t slots() const { return references_ + windows() + (has_products() ? pairs() : 0); }
 
@@ -64,8 +65,8 @@ class FftBatches {
   }
 
  private:
-  /// Size of the parts when `total` is divided into as few parts of at most `most` as possible, all but the
-  /// last one of equal size.
+  /// Size of the parts if `total` is divided into as few parts of at most `most` as possible; all but the
+  /// last one have this size.
   static std::int64_t balanced(std::int64_t total, std::int64_t most) {
     const std::int64_t parts = (total + most - 1) / most;
     return (total + parts - 1) / parts;

@@ -11,11 +11,11 @@
 namespace dic::kernels {
 namespace {
 
-constexpr const char* library_name = "libcufft.so.12";  // that of CUDA 13
+constexpr const char* library_name = "libcufft.so.12";  // version of CUDA 13
 constexpr std::size_t most_plans = 32;
 
-/// The functions of cuFFT that are used, as <cufft.h> declares them: handle, result and kind are ints. The
-/// header is needed neither to build nor to run.
+/// Functions of cuFFT that are used, as <cufft.h> declares them: handle, result and kind are ints. The header
+/// is needed neither to build nor to run.
 struct Cufft {
   int (*create)(int* plan);
   int (*set_auto_allocation)(int plan, int on);
@@ -39,7 +39,7 @@ bool find(void* library, const char* name, Function& function) {
 
 Cufft load() {
   Cufft f{};
-  void* library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);  // stays until the program ends
+  void* library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);  // stays loaded until the program ends
   if (const char* file = std::getenv("DIC_CUFFT"); !library && file)
     library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -116,8 +116,8 @@ const FftPlans::Plan& FftPlans::plan_for(const FftShape& shape) {
 void FftPlans::make_plan(const FftShape& shape) {
   Plan plan;
   check_fft(cufft().create(&plan.handle), "Planning", shape);
-  plans_.push_front(
-      plan);  // from here on the destructor destroys it, even after an exception; found when its shape is set
+  plans_.push_front(plan);  // the destructor now destroys it, even after an exception; lookups find it once
+                            // its shape is set
   check_fft(cufft().set_auto_allocation(plan.handle, 0), "Planning", shape);
   const bool forward = shape.kind == FftKind::f32_forward || shape.kind == FftKind::f64_forward;
   const int spectrum_nx = shape.nx / 2 + 1;

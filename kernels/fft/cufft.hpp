@@ -6,7 +6,7 @@
 /// Transforms by NVIDIA's cuFFT, which is loaded when it is first needed.
 namespace dic::kernels {
 
-/// The values are cuFFT's own.
+/// Kind of transform; the values are cuFFT's own.
 enum class FftKind : int { f32_forward = 0x2a, f32_inverse = 0x2c, f64_forward = 0x6a, f64_inverse = 0x6c };
 
 /// `batch` transforms between real matrices of ny x nx and their spectra of ny x (nx / 2 + 1), in place: rows
@@ -18,7 +18,7 @@ struct FftShape {
   bool operator==(const FftShape&) const = default;
 };
 
-/// Plans that have been made, and the memory that they work in.
+/// Plans that have been made, and their scratch memory.
 class FftPlans {
  public:
   FftPlans() = default;
@@ -26,7 +26,7 @@ class FftPlans {
   FftPlans(const FftPlans&) = delete;
   FftPlans& operator=(const FftPlans&) = delete;
 
-  /// Queues the transform of `data`, with a plan that is made at its first use. Throws DeviceError.
+  /// Queues the transform of `data`; the plan is made at its first use. Throws DeviceError.
   void execute(const FftShape& shape, void* data, StreamHandle stream);
 
  private:
@@ -37,7 +37,7 @@ class FftPlans {
   const Plan& plan_for(const FftShape& shape);
   void make_plan(const FftShape& shape);
 
-  std::list<Plan> plans_;  ///< the last used first
+  std::list<Plan> plans_;  ///< most recently used first
   DeviceBuffer work_area_;
 };
 

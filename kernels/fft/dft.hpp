@@ -7,7 +7,7 @@
 /// Discrete Fourier transforms of a few numbers that one thread holds in registers.
 namespace dic::kernels {
 
-struct alignas(8) Complex {  // aligned: one load, one store
+struct alignas(8) Complex {  // aligned, for one load and one store
   float re, im;
 };
 
@@ -22,10 +22,10 @@ DIC_HOST_DEVICE constexpr Complex conj(Complex a) { return {a.re, -a.im}; }
 struct CosineSine {
   double cosine, sine;
 };
-/// Of the angle 2 pi numerator / denominator, at compile time.
+/// Cosine and sine of the angle 2 pi numerator / denominator, at compile time.
 DIC_HOST_DEVICE constexpr CosineSine cosine_sine(int numerator, int denominator) {
   constexpr double two_pi = 6.283185307179586476925;
-  int eighths = 8 * numerator;  // of a circle, in units of 1 / denominator
+  int eighths = 8 * numerator;  // eighths of a circle, in units of 1 / denominator
   const int circle = 8 * denominator;
   eighths = (eighths % circle + circle) % circle;
   const int quadrant =
@@ -63,14 +63,14 @@ template <int value>
 struct Constant {
   DIC_HOST_DEVICE constexpr operator int() const { return value; }
 };
-/// body(Constant<0>{}) ... body(Constant<n - 1>{}): a loop whose counter is a constant.
+/// Calls body(Constant<0>{}) ... body(Constant<n - 1>{}): a loop whose counter is a constant.
 template <int n, typename Body>
 DIC_HOST_DEVICE constexpr void unrolled(Body&& body) {
   [&]<int... k>(std::integer_sequence<int, k...>) { (body(Constant<k>{}), ...); }
   (std::make_integer_sequence<int, n>{});
 }
 
-/// z times exp(-+ 2 pi i numerator / denominator).
+/// Product of z and exp(-+ 2 pi i numerator / denominator).
 template <Direction direction, int numerator, int denominator>
 DIC_HOST_DEVICE constexpr Complex rotated(Complex z) {
   constexpr Complex w = root<direction>(numerator, denominator);
@@ -84,14 +84,15 @@ DIC_HOST_DEVICE constexpr Complex rotated(Complex z) {
     return w * z;
 }
 
-/// The largest proper divisor of n among the radices 2, 3, 4; n where there is none.
+/// Largest proper divisor of n among the radices 2, 3, 4; n if there is none.
 DIC_HOST_DEVICE constexpr int first_radix(int n) {
   for (int radix = 4; radix > 1; --radix)
     if (n % radix == 0 && n != radix) return radix;
   return n;
 }
 
-/// Z[k] = sum_j z[j] exp(-+ 2 pi i j k / n), in place and in order; n = 1, 2, 3, 4 and their products.
+/// Computes Z[k] = sum_j z[j] exp(-+ 2 pi i j k / n), in place and in order; n = 1, 2, 3, 4 and their
+/// products.
 template <int n, Direction direction>
 DIC_HOST_DEVICE constexpr void dft(Complex (&z)[n]) {
   if constexpr (n == 2) {

@@ -15,27 +15,27 @@ constexpr int largest_length = 128;
 template <int B>
 __constant__ constexpr Twiddles<B> twiddles = make_twiddles<B>();
 
-/// Pairs that a block does at the same time: enough for several whole warps.
+/// Number of pairs that a block processes at the same time: enough for several whole warps.
 template <int B>
 constexpr int pairs_per_block = B < 4 ? 4 : 1;
 template <int B>
 constexpr int threads_per_block = pairs_per_block<B>* FusedTransform<B>::threads;
 
-/// The spectrum of a reference is in shared memory, or in global memory where two blocks per multiprocessor
-/// would not fit otherwise. Every thread reads only what it wrote itself.
+/// True if the spectrum of a reference is in shared memory; it is in global memory if two blocks per
+/// multiprocessor would not fit otherwise. Every thread reads only the part that it wrote itself.
 template <int B>
 constexpr bool spectrum_is_shared = B < 8;
 template <int B>
 constexpr int elements_per_pair = FusedTransform<B>::elements +
                                   (spectrum_is_shared<B> ? FusedTransform<B>::spectrum_elements : 0);
-/// Most windows for one transform of their reference: with more, that transform costs little anyway.
+/// Largest number of windows per transform of their reference: with more, that transform costs little anyway.
 template <int B>
 constexpr int most_windows = 32 / pairs_per_block<B>;
 
 /// One transform after the other: round 0 is the reference, round k window k - 1.
 struct FusedRound {
   PaddedMatrix matrix;
-  std::int64_t origin;  ///< of its surface
+  std::int64_t origin;  ///< origin of the pair's surface
   bool is_stored;
 };
 template <int B>
@@ -44,7 +44,8 @@ using FusedRounds = FusedRound[pairs_per_block<B>][1 + most_windows<B>];
 template <int B>
 constexpr int shared_bytes = pairs_per_block<B>* elements_per_pair<B>* static_cast<int>(sizeof(Complex));
 
-/// As many blocks as fit the shared memory of Hopper (each needs 1 KB more), with 64 registers per thread.
+/// As many blocks as fit into the shared memory of Hopper (each needs 1 KB more), with 64 registers per
+/// thread.
 template <int B>
 constexpr int blocks_per_multiprocessor =
     std::min(1024 / threads_per_block<B>,
@@ -61,7 +62,7 @@ __device__ FusedRound make_round(const JobView& view, const TransformShape& shap
           surface_origin(view, shape, pair), is_stored};
 }
 
-/// The pairs of a block wait for each other at barriers, unless each has a warp of its own.
+/// True if the pairs of a block need no barriers for each other: each has a block or a warp of its own.
 template <int B>
 constexpr bool pairs_are_independent = pairs_per_block<B> == 1 || FusedTransform<B>::threads == warp_size;
 template <int B>
@@ -72,7 +73,7 @@ __device__ void wait_for_pair() {
     __syncthreads();
 }
 
-/// FusedTransform<B>::threads threads do one reference and a group of its windows.
+/// Processes one reference and a group of its windows with FusedTransform<B>::threads threads.
 template <int B>
 __global__ void __launch_bounds__(threads_per_block<B>, blocks_per_multiprocessor<B>)
     fused_fft(const __grid_constant__ JobView view, const __grid_constant__ PairGroups groups,
@@ -94,14 +95,14 @@ __global__ void __launch_bounds__(threads_per_block<B>, blocks_per_multiprocesso
     const PairRange pairs = groups.pairs(view, groups.group(exists ? base + place : base));
     const auto count = exists ? static_cast<int>(pairs.end - pairs.begin) : 0;
     const int windows = pairs_are_independent<B> ? count : groups.windows_per_group;
-    // Addresses of all matrices, loaded together: one wait instead of one per window.
+    // Addresses of all matrices are loaded together: one wait instead of one per window.
     for (int k = thread; k <= windows; k += Transform::threads)
       rounds[k] = make_round(view, shape, pairs.begin, k, k <= count);
     wait_for_pair<B>();
     for (int k = 0; k <= windows; ++k) {
       asm volatile(""
-                   : "+r"(thread));  // so that indices are computed again instead of being kept in registers
-                                     // over all passes
+                   : "+r"(thread));  // makes the compiler compute indices again instead of keeping them in
+                                     // registers over all passes
       const int rows = k == 0 ? shape.reference_rows : shape.window_rows;
       Transform::rows_first(thread, rows, z, rounds[k].matrix);
       wait_for_pair<B>();
@@ -135,7 +136,8 @@ int device_attribute(cudaDeviceAttr attribute) {
   return value;
 }
 
-/// For few pairs, each with a block of its own: half of the threads do the reference, half the window.
+/// Variant for few pairs, each with a block of its own: half of the threads transform the reference, half the
+/// window.
 template <int B>
 __global__ void __launch_bounds__(2 * FusedTransform<B>::threads, 1)
     fused_fft_of_pair(const __grid_constant__ JobView view, const __grid_constant__ TransformShape shape,
@@ -164,12 +166,13 @@ __global__ void __launch_bounds__(2 * FusedTransform<B>::threads, 1)
                                 TransformOutput<B>{shape, view.nx, out + round.origin});
 }
 
-/// A block for every pair: windows do not wait for each other, and the reference is transformed for each.
+/// Most pairs that get a block each: windows do not wait for each other, but the reference is transformed for
+/// each.
 constexpr std::int64_t most_pairs_alone = 128;
 template <int B>
 constexpr int bytes_of_pair = 2 * FusedTransform<B>::elements* static_cast<int>(sizeof(Complex));
 
-/// Can each pair have a block? Asked for the whole job, so that all parts of it are rounded equally.
+/// True if each pair can have a block. Decided for the whole job, so that all its parts are rounded equally.
 template <int B>
 bool pairs_go_alone(const NccJob& job) {
   const std::int64_t references = job.pairing == Pairing::n_to_m ? job.reference.count : 1;
@@ -180,14 +183,14 @@ bool pairs_go_alone(const NccJob& job) {
 template <int B>
 void launch_pairs(const NccJob& job, float* out, StreamHandle stream) {
   constexpr int bytes = bytes_of_pair<B>;
-  if (48 * 1024 < bytes)  // more than every block may have
+  if (48 * 1024 < bytes)  // exceeds the limit that every block has by default
     check(cudaFuncSetAttribute(fused_fft_of_pair<B>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
           "Reserving shared memory for cuda-fft-fused");
   fused_fft_of_pair<B><<<static_cast<unsigned>(job.pairs), 2 * FusedTransform<B>::threads, bytes, stream>>>(
       make_job_view(job), make_shape<B>(job), out);
 }
 
-/// Windows per group for which the last wave of blocks is full, too. A reference costs as much as 0.4
+/// Number of windows per group that also fills the last wave of blocks. A reference costs as much as 0.4
 /// windows.
 int group_size(const JobView& view, int most, std::int64_t places) {
   constexpr double cost_of_reference = 0.4;
@@ -205,7 +208,7 @@ template <int B>
 void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle stream) {
   if (pairs_go_alone<B>(job)) return launch_pairs<B>(job, out, stream);
   constexpr int per_block = pairs_per_block<B>, threads = threads_per_block<B>;
-  if (40 * 1024 < shared_bytes<B>)  // more than every block may have
+  if (40 * 1024 < shared_bytes<B>)  // exceeds the limit that every block has by default
     check(cudaFuncSetAttribute(fused_fft<B>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<B>),
           "Reserving shared memory for cuda-fft-fused");
   const JobView view = make_job_view(job);

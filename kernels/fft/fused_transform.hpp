@@ -12,8 +12,8 @@ template <int B>
 struct FusedTransform : PackedTransform<B> {
   using Base = PackedTransform<B>;
   using Base::half, Base::n;
-  static constexpr int threads = half * B;  ///< one for every 16 elements
-  /// With these gaps, neighbouring rows, columns and runs of B are in different banks of shared memory.
+  static constexpr int threads = half * B;  ///< one thread for every 16 elements
+  /// Gaps put neighbouring rows, columns and runs of B into different banks of shared memory.
   static constexpr int gap_period = std::lcm(B, 16);
   static constexpr int pitch = (n + n / gap_period) | 1;
   static constexpr int elements = half * pitch;
@@ -41,7 +41,7 @@ struct FusedTransform : PackedTransform<B> {
     unrolled<16>([&](auto j) { column[run_slot(0, j, 0)] = v[j]; });
   }
 
-  /// Columns, first pass, from packed rows: twice the transform of the matrix.
+  /// Columns, first pass, from packed rows; yields twice the transform of the matrix.
   DIC_HOST_DEVICE static void columns_first(int thread, int used, Complex* z) {
     const int c = thread % half, t = thread / half;
     Complex* const column = z + slot(t, c);
@@ -74,7 +74,7 @@ struct FusedTransform : PackedTransform<B> {
       columns_back_first(c, k, twiddles, v, z);
     });
   }
-  /// The same from columns of the reference after their first pass, by twice as many threads.
+  /// As multiply(), but from columns of the reference after their first pass, by twice as many threads.
   DIC_HOST_DEVICE static void multiply_columns(int thread, const Twiddles<B>& twiddles,
                                                const Complex* reference, Complex* z) {
     for_runs<2 * threads>(thread, [&](int, int c, int k) {
@@ -111,7 +111,7 @@ struct FusedTransform : PackedTransform<B> {
     unrolled<16>([&](auto j) { column[run_slot(0, j, 0)] = conj(twiddles.rows[k][j]) * v[j]; });
   }
 
-  /// Calls store(y, j, sums) for the places of the rows: sums[m] holds c[y, x] + i c[y + B, x] of x = j + 16
+  /// Calls store(y, j, sums) for the places of the rows: sums[m] holds c[y, x] + i c[y + B, x] for x = j + 16
   /// m.
   template <typename Store>
   DIC_HOST_DEVICE static void rows_back_second(int thread, PackedRows rows, const Complex* z,
@@ -128,14 +128,14 @@ struct FusedTransform : PackedTransform<B> {
 
  private:
   DIC_HOST_DEVICE static constexpr int slot(int row, int x) { return row * pitch + x + x / gap_period; }
-  /// slot(row, B j + k), k < B: the gap does not depend on k.
+  /// Equals slot(row, B j + k), k < B: the gap does not depend on k.
   DIC_HOST_DEVICE static constexpr int run_slot(int row, int j, int k) { return slot(row, B * j) + k; }
   /// Place of output k of the first pass over column c for t = 0; other t are `pitch` apart.
   DIC_HOST_DEVICE static constexpr int column_run(int c, int k) {
     return slot(B * (k / 2), k % 2 == 0 ? c : n - 1 - c);
   }
 
-  /// Calls body(run, c, k) for the runs of B elements of columns that this thread, one of `all`, does.
+  /// Calls body(run, c, k) for the runs of B elements of columns that this thread, one of `all`, processes.
   template <int all, typename Body>
   DIC_HOST_DEVICE static void for_runs(int thread, const Body& body) {
     for (int run = thread; run < half * 16; run += all) body(run, run % half, run / half);

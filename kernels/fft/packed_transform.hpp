@@ -14,6 +14,7 @@
 /// Two rows are real and imaginary part of one complex row: packed row t + B q (t < B) has the rows y = t + 2
 /// B q and y + B. After the transform of rows, column c < N/2 of these two rows is at c and at N - 1 - c.
 /// Rows are transformed by radix B, then 16; columns by 16, then B; the inverse in the opposite order. The
+/// results of columns keep the order of the transform, on which the product does not depend.
 /// results of columns keep the order of the transform: the product does not depend on it.
 namespace dic::kernels {
 
@@ -34,7 +35,7 @@ constexpr Twiddles<B> make_twiddles() {
   return twiddles;
 }
 
-/// Packed rows 0 .. low - 1 and high .. N/2 - 1.
+/// The packed rows 0 .. low - 1 and high .. N/2 - 1.
 struct PackedRows {
   int low, high, all;
 
@@ -45,18 +46,18 @@ struct PackedRows {
 template <int B>
 struct PackedTransform {
   static constexpr int n = 16 * B;
-  static constexpr int half = n / 2;  ///< packed rows, and columns
-  /// Factor of a product: both spectra are doubled, and both inverse transforms multiply by N.
+  static constexpr int half = n / 2;  ///< number of packed rows, and of columns
+  /// Scale of a product: both spectra are doubled, and both inverse transforms multiply by N.
   static constexpr float scale = 1.0f / (4.0f * n * n);
 
-  /// Packed rows that hold the rows 0 .. last and first .. N - 1.
+  /// The packed rows that hold the rows 0 .. last and first .. N - 1.
   static constexpr PackedRows packed_rows(int last, int first) {
     const auto group = [](int y) { return y / (2 * B) * B; };
     const int low = last < 0 ? 0 : group(last) + std::min(B, last % (2 * B) + 1);
     const int high = first >= n ? half : group(first) + std::max(0, first % (2 * B) - B);
     return {low, std::max(low, high), half};
   }
-  /// The first of the rows of a packed row.
+  /// First of the two rows of a packed row.
   DIC_HOST_DEVICE static constexpr int first_row(int packed) { return packed % B + packed / B * (2 * B); }
 
   /// First pass over a packed row: v[k] from its elements j, j + 16, ... ; row_of(y)[x] is element (y, x).
@@ -68,14 +69,14 @@ struct PackedTransform {
     });
     dft<B, Direction::forward>(v);
   }
-  /// Its inverse: v[m] becomes element j + 16 m of both rows.
+  /// Inverse of start_row: v[m] becomes element j + 16 m of both rows.
   DIC_HOST_DEVICE static void finish_row(Complex (&v)[B]) {
     dft<B, Direction::inverse>(v);
     unrolled<B>([&](auto m) { v[m] = rotated<Direction::inverse, m, 2 * B>(v[m]); });
   }
 
-  /// First pass over a column, from both places of it in the packed rows t + B q; zero from row `used` on.
-  /// Spectra are doubled.
+  /// First pass over a column, from its two places in the packed rows t + B q, which are zero from row `used`
+  /// on. Spectra are doubled.
   DIC_HOST_DEVICE static void start_column(const Complex* column, const Complex* mirrored, int step, int t,
                                            int used, Complex (&v)[16]) {
     unrolled<8>([&](auto q) {
@@ -86,7 +87,7 @@ struct PackedTransform {
     });
     dft<16, Direction::forward>(v);
   }
-  /// Its inverse.
+  /// Inverse of start_column.
   DIC_HOST_DEVICE static void finish_column(Complex (&v)[16], int step, Complex* column, Complex* mirrored) {
     dft<16, Direction::inverse>(v);
     unrolled<8>([&](auto q) {

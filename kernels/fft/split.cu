@@ -6,8 +6,8 @@
 #include "ncc/variants.hpp"
 
 // cuda-fft-split: the transforms of cuda-fft-fused for sizes that do not fit into shared memory, in three
-// kernels: rows of pixels, columns with the product, rows to sums. In between, spectra are in batches that
-// fit the L2 cache.
+// kernels: rows of pixels, columns with the product, rows to sums. Spectra pass between the kernels in
+// batches that fit into the L2 cache.
 
 namespace dic::kernels {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr int largest_length = 512;
 constexpr std::size_t most_cached_bytes = std::size_t{32} << 20;
 
-/// Twiddle factors in global memory, in an order in which neighbouring threads read neighbours.
+/// Twiddle factors in global memory, ordered so that neighbouring threads read neighbours.
 template <int B>
 struct SplitTwiddles {
   Complex rows[16][B];  ///< Twiddles::rows, transposed
@@ -35,13 +35,13 @@ constexpr SplitTwiddles<B> make_split_twiddles() {
 template <int B>
 __device__ constexpr SplitTwiddles<B> twiddles = make_split_twiddles<B>();
 
-/// N x N transforms; a block does some rows or some columns.
+/// N x N transforms; a block processes some rows or some columns.
 template <int B>
 struct SplitTransform : PackedTransform<B> {
   using PackedTransform<B>::half, PackedTransform<B>::n;
-  static constexpr int lines = B <= 16 ? 16 : 8;  ///< packed rows, or columns, of a block
+  static constexpr int lines = B <= 16 ? 16 : 8;  ///< packed rows, or columns, per block
   static constexpr int threads = 16 * lines;
-  static constexpr int elements = half * n;  ///< of a spectrum
+  static constexpr int elements = half * n;  ///< elements of a spectrum
   static constexpr int column_groups = half / lines;
 
   /// Place in shared memory of number k of run j of a row: no bank conflicts along j or along k.
@@ -63,7 +63,7 @@ constexpr int row_bytes =
 template <int B>
 constexpr int column_bytes = 16 * SplitTransform<B>::column_pitch* static_cast<int>(sizeof(Complex));
 
-/// Calls body(task) for the tasks that this thread does.
+/// Calls body(task) for the tasks of this thread.
 template <typename Body>
 __device__ void for_tasks_of_block(int tasks, Body&& body) {
   for (int task = threadIdx.x; task < tasks; task += blockDim.x) body(task);
@@ -73,10 +73,10 @@ __device__ void for_tasks_of_block(int tasks, Body&& body) {
 struct Spectra {
   Complex* references;
   Complex* windows;
-  Complex* products;  ///< may be those of the windows
+  Complex* products;  ///< may be the memory of the windows
 };
 
-/// A block transforms some packed rows of one matrix.
+/// Transforms some packed rows of one matrix per block.
 template <int B>
 __global__ void __launch_bounds__(SplitTransform<B>::threads)
     rows_from_pixels(const __grid_constant__ JobView view, const __grid_constant__ TransformShape shape,
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(SplitTransform<B>::threads)
   });
 }
 
-/// First pass over the columns from c0 on of `from`, whose packed rows from `used` on are zero.
+/// First pass over the columns of `from` that begin with c0; packed rows from `used` on are zero.
 template <int B>
 __device__ void start_columns(const Complex* from, int c0, int used, Complex* z) {
   using Transform = SplitTransform<B>;
@@ -142,7 +142,7 @@ __device__ void for_runs(Complex* z, Body&& body) {
   });
 }
 
-/// A block replaces some columns of one reference by their spectrum, conjugate and scaled.
+/// Replaces some columns of one reference by their spectrum, conjugate and scaled, per block.
 template <int B>
 __global__ void __launch_bounds__(SplitTransform<B>::threads)
     columns_of_references(const __grid_constant__ TransformShape shape, Complex* references) {
@@ -159,8 +159,8 @@ __global__ void __launch_bounds__(SplitTransform<B>::threads)
   });
 }
 
-/// A block does some columns of one pair: forward, product, inverse. Pair 0 is number `offset` of the m of
-/// its reference.
+/// Processes some columns of one pair per block: forward, product, inverse. Pair 0 is number `offset` of the
+/// m pairs of its reference.
 template <int B>
 __global__ void __launch_bounds__(SplitTransform<B>::threads)
     columns_of_pairs(const __grid_constant__ TransformShape shape, unsigned offset, unsigned m,
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(SplitTransform<B>::threads)
   });
 }
 
-/// A block transforms some packed rows of one product to sums.
+/// Transforms some packed rows of one product to sums per block.
 template <int B>
 __global__ void __launch_bounds__(SplitTransform<B>::threads)
     rows_to_sums(const __grid_constant__ JobView view, const __grid_constant__ TransformShape shape,
@@ -245,7 +245,7 @@ void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle st
   std::int64_t reference_in_place = -1;
   batches.for_each([&](FftBatch batch) {
     if (batch.first_reference == reference_in_place)
-      batch.references = 0;  // further windows of the last reference
+      batch.references = 0;  // the batch has further windows of the last reference
     else if (batches.references() == 1)
       reference_in_place = batch.first_reference;
     const auto blocks = [](std::int64_t count, int per_item) {

@@ -26,7 +26,7 @@ TransformShape make_shape(const NccJob& job) {
           .output_rows = Transform::packed_rows(y.high, Transform::n + std::min(y.low, 0))};
 }
 
-/// Zeroes the output where some shifts have no overlap; false where none has one.
+/// Zeroes the output if some shifts have no overlap. Returns false if no shift has one.
 inline bool clear_empty_shifts(const NccJob& job, float* out, StreamHandle stream) {
   const std::int64_t shifts = fft_axis_y(job).shifts() * fft_axis_x(job).shifts();
   if (shifts < job.shifts.count()) fill(out, 0, job.outputs() * sizeof(float), stream);
@@ -63,7 +63,7 @@ __device__ inline PaddedMatrix padded(const PatchView<float>& matrix, const FftA
           min(matrix.y1 - y.first, y.used)};
 }
 
-/// Index in the output of the sum of shift (0, 0), less `first` of the axes, of a pair.
+/// Index in the output of the pair's sum at shift (0, 0), less `first` of the axes.
 __device__ inline std::int64_t surface_origin(const JobView& view, const TransformShape& shape,
                                               std::int64_t pair) {
   const int row = shape.y.shifts_before - shape.y.low, column = shape.x.shifts_before - shape.x.low;

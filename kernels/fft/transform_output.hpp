@@ -5,9 +5,9 @@
 
 namespace dic::kernels {
 
-/// A job, in the geometry of the transforms of one length.
+/// Geometry of a job for transforms of one length.
 struct TransformShape {
-  FftAxis y, x;  ///< of the windows
+  FftAxis y, x;  ///< axes of the windows
   FftAxis reference_y{}, reference_x{};
   int reference_rows = 0, window_rows = 0;  ///< packed rows that are not zero
   PackedRows output_rows{};
@@ -19,9 +19,9 @@ struct TransformOutput {
   static constexpr int n = PackedTransform<B>::n;
   const TransformShape& shape;
   int nx;
-  float* origin;  ///< of shift (0, 0), less the axes' `first`
+  float* origin;  ///< place of shift (0, 0), less `first` of the axes
 
-  /// Stores the requested ones of the sums of two rows.
+  /// Stores the requested sums of two rows.
   DIC_HOST_DEVICE void operator()(int y, int j, const Complex (&sums)[B]) const {
     store_row(y, j, [&](int m) { return sums[m].re; });
     store_row(y + B, j, [&](int m) { return sums[m].im; });

@@ -7,7 +7,7 @@
 /// Sets of nodes of a grid, one bit per node.
 namespace dic::kernels {
 
-/// Rows are padded to whole words; the warp that has the nodes of a word writes it.
+/// A set of nodes. Rows are padded to whole words; the warp that has the nodes of a word writes it.
 struct NodeSet {
   std::uint32_t* words;
   int nx, ny, row_words;
@@ -19,7 +19,7 @@ struct NodeSet {
         row_words((nx + warp_size - 1) / warp_size) {}
   std::int64_t size() const { return std::int64_t{row_words} * ny; }
 
-  /// Word w of row j; none outside the grid.
+  /// Word w of row j; 0 outside the grid.
   __device__ std::uint32_t word(int w, int j) const {
     return w >= 0 && w < row_words && j >= 0 && j < ny ? words[j * row_words + w] : 0;
   }
@@ -27,10 +27,10 @@ struct NodeSet {
 };
 static_assert(warp_size == 32);
 
-/// The workspace of the functions of <dic/kernels/fields.hpp>.
+/// Workspace of the functions of <dic/kernels/fields.hpp>.
 struct FieldsMemory {
   NodeSet usable;     ///< nodes that are inside and `ok`
-  NodeSet trusted;    ///< outlier test: usable nodes that are not suspected
+  NodeSet trusted;    ///< outlier test: usable nodes that are not suspects
   NodeSet clustered;  ///< strain: nodes that are not usable and touch another such node (8 neighbours)
   std::int32_t* list_length;
   std::int32_t* list;  ///< strain: indices of nodes whose windows need a search, in any order
@@ -43,14 +43,14 @@ struct FieldsMemory {
         list(list_length + 1) {}
 };
 
-/// Queues finding memory.usable.
+/// Queues finding the set memory.usable.
 void launch_find_usable(const DeviceGrid& grid, const FieldArrays& field, const FieldsMemory& memory,
                         StreamHandle stream);
 
 /// A node of the word that a warp works on.
 struct WordNode {
   int word, i, j;
-  int index;  ///< in the arrays
+  int index;  ///< index in the arrays of the field
 
   __device__ WordNode(const NodeSet& set, std::int64_t word_in_set)
       : word(static_cast<int>(word_in_set)),
@@ -61,7 +61,8 @@ struct WordNode {
 
 constexpr int word_threads = 128;
 
-/// Calls body(WordNode) for all nodes of the words of a set, also beyond the end of a row; one warp per word.
+/// Calls body(WordNode) for all nodes of the words of a set, including those beyond the end of a row; one
+/// warp per word.
 template <typename Body>
 __device__ void for_each_word_node(const NodeSet& set, Body&& body) {
   for_each_task(std::int64_t{set.row_words} * set.ny, word_threads / warp_size, warp_index(),

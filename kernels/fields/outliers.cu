@@ -5,7 +5,7 @@
 namespace dic::kernels {
 namespace {
 
-/// The displacements around a node, in registers.
+/// Displacements around a node, in registers.
 class Neighbourhood {
  public:
   __device__ Neighbourhood(const double* component, const NodeSet& set, const WordNode& node)
@@ -32,13 +32,13 @@ struct OutlierLimits {
   float side;
 };
 
-/// Residual of a node among those of its neighbours that are in `set`.
+/// Residual of a node relative to those of its neighbours that are in `set`.
 __device__ float residual(const FieldArrays& field, const NodeSet& set, const WordNode& node, float floor) {
   const Neighbourhood u(field.u, set, node), v(field.v, set, node);
   return median_test::normalized_residual(u, v, u.value(), v.value(), floor);
 }
 
-/// Largest difference between a node and its neighbours; infinite where one is missing.
+/// Largest difference between a node and its neighbours; infinite if a neighbour is missing.
 __device__ float spread(const Neighbourhood& around) {
   float most = 0;
 #pragma unroll
@@ -46,8 +46,9 @@ __device__ float spread(const Neighbourhood& around) {
   return most;
 }
 
-/// Is a node so near to all its neighbours that it is no suspect, whatever medians may be? Slopes are at most
-/// two such differences per node: neighbours and what they predict are within five.
+/// True if a node is so near to all its neighbours that it is no suspect, whatever the medians are. Slopes
+/// are at most two such differences per node, so that the neighbours and their predictions are within five
+/// differences.
 __device__ bool is_clear(const FieldArrays& field, const NodeSet& set, const WordNode& node,
                          const OutlierLimits& limits) {
   const float u = spread({field.u, set, node}), v = spread({field.v, set, node});
@@ -55,7 +56,7 @@ __device__ bool is_clear(const FieldArrays& field, const NodeSet& set, const Wor
   return 25 * (u * u + v * v) < most * most;
 }
 
-/// Does a node contradict all of its sides in `set`?
+/// True if a node contradicts all of its sides in `set`.
 __device__ bool is_suspect(const FieldArrays& field, const NodeSet& set, const WordNode& node,
                            const OutlierLimits& limits) {
   if (is_clear(field, set, node, limits)) return false;

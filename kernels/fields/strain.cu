@@ -7,8 +7,8 @@
 
 // Sums over windows are separable: tiles of nodes first sum columns, then rows, without missing nodes. Only
 // nodes that are connected with the centre may take part. In a window where no two missing nodes touch, all
-// nodes are connected. Other windows are listed and done afterwards, by teams of lanes that have a window as
-// rows of bits.
+// nodes are connected. Other windows are listed and processed afterwards by teams of lanes, which hold a
+// window as rows of bits.
 namespace dic::kernels {
 namespace {
 
@@ -24,7 +24,7 @@ struct StrainJob {
   strain::ErrorCorrelation errors;
 };
 
-/// The variances of u and v around node (i, j).
+/// Variances of u and v around node (i, j).
 __device__ strain::NodeVariances variances_around(const StrainJob& job, int i, int j) {
   return {job.window, [&](int di, int dj) -> strain::NodeSigmas {
             const int x = i + di, y = j + dj;
@@ -76,7 +76,7 @@ struct WindowSums {
   }
 };
 
-/// Of a window of which only some nodes take part; has_enough of them.
+/// Plane of a window in which only some nodes take part. Requires PartialPlane::has_enough nodes.
 __device__ Plane partial_plane(const StrainJob& job, const WindowSums& sums) {
   const strain::PartialPlane plane(sums.nodes(), job.grid.step);
   const auto [ux, uy] = plane.slopes(sums.u);
@@ -89,20 +89,21 @@ __device__ Plane partial_plane(const StrainJob& job, const WindowSums& sums) {
 
 constexpr int threads = 256;
 constexpr int tile_columns = 64, tile_rows = 8;
-constexpr int rows_per_thread = 4;  ///< that use the same loads for their sums over a column
+constexpr int rows_per_thread = 4;  ///< rows that use the same loads for their sums over a column
 constexpr int row_groups = tile_rows / rows_per_thread;
 static_assert(tile_rows % rows_per_thread == 0);
 
-/// Sums of f and of j f over the window's part of a column, j counted from its centre.
+/// Sums of f and of j f over the window's part of a column, j counted from the centre of the window.
 struct alignas(16) ColumnSums {
   double sum, moment;
 };
-/// Nodes in the window's part of a column: usable ones, with their sums of j and of j^2, and clustered ones.
+/// Nodes in the window's part of a column: number of usable ones, their sums of j and of j^2, and number of
+/// clustered ones.
 struct alignas(16) ColumnCounts {
   int n, y, yy, clustered;
 };
 
-/// The sums of the columns of a block, [row of the tile][column] each.
+/// Sums of the columns of a block, [row of the tile][column] each.
 struct TileMemory {
   ColumnSums *u, *v;
   ColumnCounts* counts;
@@ -122,8 +123,8 @@ struct TileMemory {
   __host__ __device__ static int cells(int window) { return tile_rows * columns(window); }
 };
 
-/// The sums of one column for neighbouring rows of nodes, the first of whose windows begin at (x, y). False
-/// where nodes are missing.
+/// Sums one column for neighbouring rows of nodes, whose first window begins at (x, y). Returns false if
+/// nodes are missing.
 __device__ bool sum_column(const StrainJob& job, const double* component, int x, int y,
                            ColumnSums (&sums)[rows_per_thread]) {
 #pragma unroll
@@ -140,7 +141,9 @@ __device__ bool sum_column(const StrainJob& job, const double* component, int x,
       if (row >= k && row < job.window + k) sums[k].sum += f, sums[k].moment += jf;
   }
 #pragma unroll
-  for (int k = 1; k < rows_per_thread; ++k) sums[k].moment -= k * sums[k].sum;  // j counted from the first
+  for (int k = 1; k < rows_per_thread; ++k)
+    sums[k].moment -= k * sums[k].sum;  // j counted from the first
+                                        // row of the window
   return complete;
 }
 __device__ void count_column(const StrainJob& job, int x, int y, ColumnCounts (&counts)[rows_per_thread]) {
@@ -159,7 +162,8 @@ __device__ void count_column(const StrainJob& job, int x, int y, ColumnCounts (&
   }
 }
 
-/// Calls body(column, row) for all columns of the tile's windows and every rows_per_thread-th row of nodes.
+/// Calls body(table, column, row) for all columns of the tile's windows and every rows_per_thread-th row of
+/// nodes.
 template <typename Body>
 __device__ void for_each_stretch(const TileMemory& tile, int tables, Body&& body) {
   for (int task = threadIdx.x; task < tables * row_groups * tile.width; task += threads) {
@@ -184,7 +188,7 @@ __device__ strain::Slopes slopes(const ColumnSums* columns, int window, double s
   }
   return {moment_x * scale, moment_y * scale};
 }
-/// Sums of a window from those of its columns; `first`: the first one in the tables.
+/// Sums of a window from those of its columns; `first`: first column of the window in the tables.
 __device__ WindowSums sum_window(const TileMemory& tile, int first, int window, int& clustered) {
   WindowSums sums;
   clustered = 0;
@@ -207,7 +211,7 @@ struct LeftOver {
   std::int32_t nodes[tile_columns * tile_rows];
 
   __device__ void add(int node) { nodes[atomicAdd(&count, 1)] = node; }
-  /// After the block has synchronized.
+  /// Appends the nodes; the block must have synchronized.
   __device__ void append_to(const FieldsMemory& memory) {
     if (threadIdx.x == 0) place = atomicAdd(memory.list_length, count);
     __syncthreads();
@@ -215,7 +219,7 @@ struct LeftOver {
   }
 };
 
-/// A block does a tile of nodes. The usual measure alone needs fewer registers.
+/// Processes one tile of nodes per block. A kernel for the usual measure alone needs fewer registers.
 template <bool kGreenLagrange>
 __global__ void __launch_bounds__(threads, kGreenLagrange ? 3 : 2)
     strain_of_tiles(const __grid_constant__ StrainJob job) {
@@ -277,7 +281,7 @@ __global__ void __launch_bounds__(threads, kGreenLagrange ? 3 : 2)
   left_over.append_to(job.memory);
 }
 
-/// Finds the usable nodes that are not beside tears; a warp does a word.
+/// Finds the usable nodes that are not next to tears, one word per warp.
 __global__ void __launch_bounds__(word_threads)
     find_untorn(const __grid_constant__ DeviceGrid grid, const __grid_constant__ FieldArrays field,
                 const __grid_constant__ NodeSet untorn) {
@@ -297,7 +301,7 @@ __global__ void __launch_bounds__(word_threads)
   });
 }
 
-/// A thread does a word.
+/// Finds the clustered nodes, one word per thread.
 __global__ void __launch_bounds__(threads)
     find_clustered(const __grid_constant__ NodeSet usable, const __grid_constant__ NodeSet clustered) {
   for_each_task(std::int64_t{usable.row_words} * usable.ny, threads, threadIdx.x, [&](std::int64_t task) {
@@ -323,7 +327,7 @@ using Bits32 = std::uint32_t;
 using Bits64 = unsigned long long;
 using Bits128 = unsigned __int128;
 
-/// The bits of another lane of the team.
+/// Returns the bits of another lane of the team.
 template <typename Bits>
 __device__ Bits from_lane(Bits bits, int lane, int lanes) {
   if constexpr (sizeof(Bits) == sizeof(Bits128)) {
@@ -334,7 +338,7 @@ __device__ Bits from_lane(Bits bits, int lane, int lanes) {
   }
 }
 
-/// Nodes i .. i + window - 1 of row j, from bit 0 on.
+/// Nodes i .. i + window - 1 of row j, beginning with bit 0.
 template <typename Bits>
 __device__ Bits bits_of_row(const NodeSet& set, int i, int j, int window) {
   const int first = i >> 5, offset = i & 31;
@@ -349,15 +353,16 @@ __device__ Bits bits_of_row(const NodeSet& set, int i, int j, int window) {
   return bits & ((Bits{1} << window) - 1);
 }
 
-/// The nodes of a window, distributed over a team: lane l has `rows` rows from l * rows on. All teams of a
-/// warp call its functions together.
+/// The nodes of a window, distributed over a team: lane l has `rows` rows, beginning with l * rows. All teams
+/// of a warp must call its functions together.
 template <typename Bits, int kLanes>
 class WindowNodes {
  public:
   static constexpr int lanes = kLanes;
   static constexpr int rows = sizeof(Bits) / sizeof(Bits32);
 
-  /// Nodes that are connected with the centre (i, j) by steps to one of 4 neighbours inside the window.
+  /// Finds the nodes that are connected with the centre (i, j) by steps to one of 4 neighbours inside the
+  /// window.
   __device__ WindowNodes(const NodeSet& usable, int i, int j, int window) : window_(window) {
     const int half = window / 2, first_row = lane() * rows;
     const Bits centre = Bits{1} << half;
@@ -376,7 +381,7 @@ class WindowNodes {
 
   __device__ static int lane() { return static_cast<int>(threadIdx.x) % lanes; }
 
-  /// Calls visit(row, bits) for all rows of the window, with the same in all lanes.
+  /// Calls visit(row, bits) for all rows of the window, with the same arguments in all lanes.
   template <typename Visit>
   __device__ void for_each_row(Visit&& visit) const {
 #pragma unroll(4 / rows)
@@ -409,7 +414,7 @@ class WindowNodes {
   Bits usable_[rows], reached_[rows];
 };
 
-/// Sums over the team's lanes, in all of them.
+/// Sum over the team's lanes, returned in all of them.
 template <int kLanes, typename Sum>
 __device__ Sum over_team(Sum sum) {
 #pragma unroll
@@ -427,7 +432,7 @@ __device__ void sum_over_team(WindowSums& sums) {
   }
 }
 
-/// Sums over window column `column`, which is the lane's own.
+/// Adds the sums over window column `column`, which belongs to this lane alone.
 template <typename Nodes>
 __device__ void add_column(const StrainJob& job, const Nodes& nodes, int column, int first_node,
                            WindowSums& sums) {
@@ -448,7 +453,7 @@ __device__ void add_column(const StrainJob& job, const Nodes& nodes, int column,
   sums.v.sum += v, sums.v.x += x * v, sums.v.y += yv;
 }
 
-/// A team does a node.
+/// Processes one node per team.
 template <typename Bits, int kLanes>
 __global__ void __launch_bounds__(threads) strain_of_list(const __grid_constant__ StrainJob job) {
   using Nodes = WindowNodes<Bits, kLanes>;
@@ -456,11 +461,11 @@ __global__ void __launch_bounds__(threads) strain_of_list(const __grid_constant_
   const int count = *job.memory.list_length;
   for_each_task((count + teams - 1) / teams, threads / warp_size, warp_index(), [&](std::int64_t task) {
     const int index = static_cast<int>(task) * teams + static_cast<int>(threadIdx.x) % warp_size / kLanes;
-    const int node = job.memory.list[min(index, count - 1)];  // all teams go through the loop equally often
+    const int node = job.memory.list[min(index, count - 1)];  // all teams must loop equally often
     const int i = node % job.grid.nx, j = node / job.grid.nx, half = job.window / 2;
     const Nodes nodes(job.memory.usable, i, j, job.window);
     WindowSums sums;
-#pragma unroll(Nodes::rows > 2 ? 1 : Nodes::rows)  // four at once need more registers than there are
+#pragma unroll(Nodes::rows > 2 ? 1 : Nodes::rows)  // four at once need more registers than are available
     for (int k = 0; k < Nodes::rows; ++k)
       add_column(job, nodes, Nodes::lane() + k * kLanes, node - half * job.grid.nx - half, sums);
     sum_over_team<kLanes>(sums);
@@ -508,7 +513,7 @@ void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const Strai
   tiles<<<grid_size(across * down, 1), threads, shared, stream>>>(job);
 
   constexpr std::int64_t most_blocks =
-      512;  // only the device knows the length of the list: mostly it is short
+      512;  // the length of the list, mostly short, is known only on the device
   const std::int64_t blocks = std::min(most_blocks, grid.nodes() / (threads / warp_size) + 1);
   list_kernel(options.window)<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(job);
   check_launch(describe("strain", grid));

@@ -10,7 +10,7 @@ constexpr int tile_size = 64;
 constexpr int run = 8;  ///< neighbouring outputs of a thread: each element is read once for all of them
 constexpr int runs = tile_size / run;
 
-/// The taps in the order of the elements, surrounded by zeros. As a kernel parameter they are in constant
+/// The taps in the order of the elements, padded with zeros. As a kernel parameter they are in constant
 /// memory, which multiplications read directly.
 template <int radius>
 struct Taps {
@@ -22,8 +22,8 @@ struct Taps {
   }
 };
 
-/// A tile with its halo, followed by the filtered rows of the tile. Pitches are odd, because lanes read
-/// columns.
+/// Shared memory of a tile: its pixels with their halo, followed by the filtered rows. Pitches are odd,
+/// because lanes read columns.
 template <int radius>
 struct Layout : TileSize<tile_size + 2 * radius, tile_size + 2 * radius, tile_size + 2 * radius + 1> {
   static constexpr int filtered_pitch = tile_size + 1;
@@ -31,7 +31,7 @@ struct Layout : TileSize<tile_size + 2 * radius, tile_size + 2 * radius, tile_si
   static constexpr int bytes = sizeof(float) * (filtered + Layout::rows * filtered_pitch);
 };
 
-/// sums[o] = sum_k taps[k] line[(o + k) * stride].
+/// Computes sums[o] = sum_k taps[k] line[(o + k) * stride].
 template <int stride, int count>
 __device__ void filter_run(const float* line, const float (&taps)[count], float (&sums)[run]) {
 #pragma unroll
@@ -45,7 +45,7 @@ __device__ void filter_run(const float* line, const float (&taps)[count], float 
   }
 }
 
-/// A warp filters eight neighbouring columns, a row per lane.
+/// Filters eight neighbouring columns per warp, a row per lane.
 template <int radius>
 __device__ void filter_rows(const float* pixels, const Taps<radius>& taps, float* filtered) {
   static_assert(threads / warp_size == runs);
@@ -59,7 +59,7 @@ __device__ void filter_rows(const float* pixels, const Taps<radius>& taps, float
   }
 }
 
-/// A thread filters eight neighbouring rows of one column.
+/// Filters eight neighbouring rows of one column per thread.
 template <int radius>
 __device__ void filter_columns(const float* filtered, const Taps<radius>& taps, int width, int height,
                                const DevicePlane<float>& out, int x0, int y0) {
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(threads, 2)
     load_tile<T, Layout<radius>, threads>(in, x0 - radius, y0 - radius, border, pixels);
     __syncthreads();
     filter_rows(pixels, taps, filtered);
-    __syncthreads();  // pixels of the next tile are loaded while the columns of this one are filtered
+    __syncthreads();  // the next tile is loaded while the columns of this one are filtered
     filter_columns(filtered, taps, in.width, in.height, out, x0, y0);
   });
 }
@@ -100,7 +100,7 @@ void check_taps(std::span<const float> taps) {
                      " per direction, not " + std::to_string(taps.size()) + ".");
 }
 
-/// Launches the kernel of the smallest radius that holds the taps: one of radius, 2 radius + 1, ...
+/// Launches the kernel of the smallest radius that holds the taps; the radii are radius, 2 radius + 1, ...
 template <int radius = 3>
 void launch_radius(const DeviceImage& in, ScalarType type, std::span<const float> taps_x,
                    std::span<const float> taps_y, Border border, DevicePlane<float> out,

@@ -9,7 +9,7 @@ constexpr int tile_rows = 32;
 constexpr int run = tile_rows / (threads / tile_columns);  ///< neighbouring rows of one thread
 
 /// Derivative and value of the spline at a knot, from the coefficients of the knots -radius .. radius around
-/// it.
+/// the knot.
 struct Stencil {
   int radius;
   float derivative[5], value[5];
@@ -30,7 +30,7 @@ __device__ float weighted(const float (&taps)[5], const At& at) {
   return sum;
 }
 
-/// A thread goes down `run` rows of one column: per row, derivative and value along x; these are combined
+/// Computes `run` rows of one column per thread: per row, derivative and value along x; these are combined
 /// along y in registers.
 template <typename T, GradientOf of>
 __global__ void __launch_bounds__(threads, 4)
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(threads, 4)
       slope[j] = weighted(stencil.derivative, at);
       level[j] = weighted(stencil.value, at);
     }
-    __syncthreads();  // the tile is overwritten for the next task
+    __syncthreads();  // the next task overwrites the tile
     if (x0 + x >= in.width) return;
 #pragma unroll
     for (int j = 0; j < run; ++j) {

@@ -7,7 +7,8 @@ namespace dic::kernels {
 namespace {
 
 constexpr int threads = 256;
-/// Every block combines the extrema of all parts; with few blocks that costs little.
+/// Limit of the number of blocks: every block combines the extrema of all parts, which costs little with few
+/// blocks.
 constexpr int most_blocks = 1024;
 
 /// Calls body(x, y) for the cells of a `width` x `height` raster: rows are distributed over blocks, columns
@@ -24,7 +25,7 @@ __device__ Extrema both(const Extrema& a, const Extrema& b) {
   return {min(a.low, b.low), max(a.high, b.high)};
 }
 
-/// The extrema of all threads of a block, in every thread.
+/// Extrema of all threads of a block, returned in every thread.
 __device__ Extrema over_block(Extrema extrema) {
   __shared__ Extrema warps[threads / warp_size];
 #pragma unroll
@@ -37,7 +38,7 @@ __device__ Extrema over_block(Extrema extrema) {
   return extrema;
 }
 
-/// The extrema of every gridDim.x-th row.
+/// Finds the extrema of every gridDim.x-th row.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     extrema_of_parts(const __grid_constant__ DeviceImage in, Extrema* part_extrema) {
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) part_extrema[blockIdx.x] = extrema;
 }
 
-/// A cell is 2x2 px of the image, one of the reduced image.
+/// Stretches the image and halves it. A cell is 2x2 px of the image, one of the reduced image.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     stretch(const __grid_constant__ DeviceImage in, const Extrema* part_extrema, int parts,

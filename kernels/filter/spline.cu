@@ -5,9 +5,9 @@
 #include "filter/reference_pixel.cuh"
 
 // The recursive B-spline prefilter, tile by tile. The impulse response of a pole decays within a few pixels
-// (z^14 < 1e-8 for the cubic spline). So a thread filters a short line with a halo in registers: first a
-// column of the tile, then a part of a row from shared memory. Beyond the edges the image is continued by
-// point reflection: the filter needs no other boundary condition.
+// (z^14 < 1e-8 for the cubic spline), so that a thread filters a short line with a halo in registers: first a
+// column of the tile, then a part of a row from shared memory. Point reflection continues the image beyond
+// its edges: the filter needs no other boundary condition.
 namespace dic::kernels {
 namespace {
 
@@ -53,7 +53,7 @@ class ContinuedColumn {
  public:
   __device__ ContinuedColumn(const ImageView& image, int x, const RowRange& rows)
       : image_(image), across_(image.width, x) {
-    // From row to row, factors only fall or only grow. Where they are 0, the row may not be in memory.
+    // From row to row, the factors only fall or only grow. If they are 0, the row may not be in memory.
     const PointReflection top(image.height, rows.first), bottom(image.height, rows.last - 1);
     if (top.first != 0 || bottom.first != 0) first_ = row(0);
     if (top.last != 0 || bottom.last != 0) last_ = row(image.height - 1);
@@ -76,8 +76,8 @@ class ContinuedColumn {
   float first_ = 0, last_ = 0;
 };
 
-/// Inverse filter of the spline, without its gain, on a line in registers. It begins and ends as if its end
-/// values were repeated forever: that influence has decayed at the end of the halo.
+/// Inverse filter of the spline, without its gain, on a line in registers. The filter begins and ends as if
+/// the end values of the line were repeated forever: their influence has decayed at the end of the halo.
 template <int kDegree, int kCount>
 __device__ void filter_line(float (&line)[kCount]) {
 #pragma unroll
@@ -99,20 +99,21 @@ __device__ float slope(const float* c) {
   return near + Poles<kDegree>::far_slope * (c[2] - c[-2]);
 }
 
-/// One tile of the image; one block does it.
+/// One tile of the image, processed by one block.
 template <int kDegree>
 struct Tile {
   static constexpr int halo = Poles<kDegree>::halo;
-  static constexpr int columns = tile_width + 2 * halo;  ///< a thread each
+  static constexpr int columns = tile_width + 2 * halo;  ///< one thread per column
   static constexpr int threads = (columns + warp_size - 1) / warp_size * warp_size;
-  static constexpr int blocks = kDegree == 3 ? 4 : 2;  ///< per multiprocessor: for lines in registers
-  static constexpr int stride = columns | 1;  ///< in shared memory: odd, against bank conflicts of rows
+  static constexpr int blocks = kDegree == 3 ? 4 : 2;  ///< per multiprocessor; leaves registers for lines
+  static constexpr int stride = columns | 1;  ///< distance of rows in shared memory; odd, to avoid bank
+                                              ///< conflicts
   static constexpr int span = part + 2 * halo;
   static_assert(part == tile_height);  // lines have one length in both directions
 
   int left, top;  ///< pixel of the image
 
-  /// This thread's column of the image, halo included. scratch: tile_height rows of `stride`.
+  /// Loads this thread's column of the image, halo included. scratch: tile_height rows of `stride`.
   template <typename T>
   __device__ void load_column(const ImageView& image, float* scratch, float (&line)[span]) const {
     const int x = left - halo + static_cast<int>(threadIdx.x), y = top - halo;
@@ -124,7 +125,7 @@ struct Tile {
       return;
     }
     const ContinuedColumn<T> column(image, x, {y, y + span});
-    // A loop that is not unrolled cannot write to registers.
+    // Copies in two unrolled loops, since a loop that is not unrolled cannot write to registers.
 #pragma unroll
     for (int first = 0; first < span; first += tile_height) {
       const int rows = min(tile_height, span - first);
@@ -136,20 +137,20 @@ struct Tile {
   }
 
   __device__ static bool has_column() { return threadIdx.x < columns; }
-  /// Does the thread have a part of a row?
+  /// True if the thread has a part of a row.
   __device__ static bool has_part() { return threadIdx.x < tile_width / part * warp_size; }
   __device__ static int row() { return threadIdx.x % warp_size; }
   __device__ static int first_of_part() { return static_cast<int>(threadIdx.x) / warp_size * part; }
 
-  /// This thread's part of a row of `values`, rows of `stride`, halo included.
+  /// Loads this thread's part of a row of `values` (rows of `stride`), halo included.
   __device__ static void load_part(const float* values, float (&line)[span]) {
 #pragma unroll
     for (int k = 0; k < span; ++k) line[k] = values[row() * stride + first_of_part() + k];
   }
 
-  /// How many columns of the tile lie before this one of the image.
+  /// Number of columns of the tile to the left of column `right` of the image.
   __device__ unsigned columns_before(int right) const { return max(0, min(tile_width, right - left)); }
-  /// Rows of the tile that are among these of the image.
+  /// Rows of the tile that are among `rows` of the image.
   __device__ RowRange rows_of(const RowRange& rows) const {
     return {max(0, rows.first - top), min(tile_height, rows.last - top)};
   }
@@ -188,7 +189,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
   CoefficientPair* at =
       out + static_cast<std::ptrdiff_t>(tile.top + own.first) * stride + tile.left + threadIdx.x;
   const float* value = values + own.first * Tile::stride + threadIdx.x;
-  // Rows below the tile are written by the next tile.
+  // The next tile writes the rows below this tile.
   if (own.first == 0 && tile.top > rows.first - margin) at[-stride].lower = *value;
 #pragma unroll 8
   for (int y = own.first; y < min(own.last, tile_height - 1); ++y, at += stride, value += Tile::stride)
@@ -196,18 +197,18 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
   if (own.last == tile_height) at->upper = *value;
 }
 
-/// Sets *largest (>= 0) to the largest value of the warp, if it is larger.
+/// Sets *largest (>= 0) to the largest value of the warp, if that is larger.
 __device__ void raise(float* largest, float value) {
   for (int offset = warp_size / 2; offset > 0; offset /= 2)
     value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
-  // Floats that are not negative have the order of their bits.
+  // The bits of non-negative floats have the order of the floats.
   if (threadIdx.x % warp_size == 0 && value > 0)
     atomicMax(reinterpret_cast<int*>(largest), __float_as_int(value));
 }
 
 constexpr int range_threads = 128;
 
-/// A block per row.
+/// Extends the range by the rows, one per block.
 template <typename T>
 __global__ void __launch_bounds__(range_threads)
     grey_range(const __grid_constant__ ImageView image, const __grid_constant__ RowRange rows,
@@ -292,9 +293,9 @@ void visit(Interpolation interpolation, ScalarType type, Visitor&& visitor) {
   });
 }
 
-/// A block for each tile with some of the rows. Tiles are counted from the first such row of tiles.
+/// One block for each tile that has some of the rows. Tiles are counted from the first such row of tiles.
 struct TileGrid {
-  int first;  ///< row of tiles
+  int first;  ///< first row of tiles
   dim3 blocks;
 
   TileGrid(int width, const RowRange& rows) : first(rows.first / tile_height) {

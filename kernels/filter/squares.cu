@@ -9,7 +9,7 @@ namespace {
 
 constexpr int threads = 256;
 
-/// A block copies one square after the other.
+/// Copies one square after the other per block.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     copy_squares(const __grid_constant__ DeviceImage in, const Corner* corners, int count, int side, T* out) {

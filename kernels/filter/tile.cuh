@@ -17,7 +17,7 @@ __device__ T* row_of(const DevicePlane<T>& plane, int y) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(plane.data) + y * plane.row_bytes);
 }
 
-/// The value at (x, y), which may be outside the image.
+/// Value at (x, y), which may be outside the image.
 template <typename T>
 __device__ float continued_pixel(const DeviceImage& image, int x, int y, Border border) {
   const auto at_row = [&](int row) {
@@ -27,7 +27,7 @@ __device__ float continued_pixel(const DeviceImage& image, int x, int y, Border 
   return continued(at_row, image.height, y, border);
 }
 
-/// The tiles of an image, row after row. 32 bits count them: a division by 64 bits is a function call.
+/// The tiles of an image, row after row. Their number has 32 bits: a 64-bit division is a function call.
 struct TileGrid {
   unsigned across, count;
 
@@ -41,13 +41,13 @@ struct TileGrid {
   }
 };
 
-/// The size of a tile, and the distance of its rows in shared memory, floats.
+/// Size of a tile, and distance of its rows in shared memory, in floats.
 template <int tile_columns, int tile_rows, int tile_pitch>
 struct TileSize {
   static constexpr int columns = tile_columns, rows = tile_rows, pitch = tile_pitch;
 };
 
-/// Fills `pixels` with the tile that begins at (x0, y0), by all threads of the block; the caller
+/// Fills `pixels` with the tile that begins at (x0, y0). All threads of the block must call it; the caller
 /// synchronizes.
 template <typename T, typename Size, int threads>
 __device__ void load_tile(const DeviceImage& image, int x0, int y0, Border border, float* pixels) {
@@ -74,7 +74,7 @@ __device__ void load_tile(const DeviceImage& image, int x0, int y0, Border borde
   }
 }
 
-/// Calls visitor(element) with a value of the pixel's type.
+/// Calls visitor(element) with a value of the pixel type.
 template <typename Visitor>
 void visit_pixel(ScalarType type, Visitor&& visitor) {
   if (type == ScalarType::u8) return visitor(std::uint8_t{});

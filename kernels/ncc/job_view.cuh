@@ -5,8 +5,8 @@
 #include "common/launch.cuh"
 #include "ncc/types.hpp"
 
-/// What all variants need in a kernel: which reference is paired with which window, where patches lie, which
-/// elements exist, element types. A variant supplies its own loop.
+/// Common parts of all variants in a kernel: which reference is paired with which window, where patches lie,
+/// which elements exist, element types. A variant supplies its own loop.
 namespace dic::kernels {
 
 /// One patch of a batch. Elements exist for x0 <= x < x1, y0 <= y < y1 (its size, clipped at the border of
@@ -40,9 +40,10 @@ struct JobView {
   int dx_min, dy_min, nx, ny;
   std::int64_t first_pair, pairs;
   Pairing pairing;
-  std::int64_t windows_per_reference;  ///< the m of the form; pairs of one reference follow each other
+  std::int64_t windows_per_reference;  ///< number m of windows per reference; pairs of one reference are
+                                       ///< consecutive
 
-  /// `pair` counts from first_pair.
+  /// Reference of a pair; `pair` counts from first_pair.
   __device__ std::int64_t reference_of(std::int64_t pair) const {
     const std::int64_t whole = first_pair + pair;
     return windows_per_reference == 1 ? whole : whole / windows_per_reference;
@@ -63,7 +64,7 @@ inline JobView make_job_view(const NccJob& job) {
 
 /// Rows and columns of a reference that lie over existing elements of a window at one shift.
 struct Overlap {
-  int x0, x1, y0, y1;  ///< in the reference; empty where x0 >= x1 or y0 >= y1
+  int x0, x1, y0, y1;  ///< range in the reference; empty if x0 >= x1 or y0 >= y1
 
   __device__ int width() const { return max(x1 - x0, 0); }
   __device__ int height() const { return max(y1 - y0, 0); }
@@ -86,7 +87,7 @@ __device__ inline Output output_at(const JobView& view, std::int64_t index) {
   return {pair, view.dx_min + shift % view.nx, view.dy_min + shift / view.nx};
 }
 
-/// sum += a * b in the type of the sum: exact for integers (modulo 2^32 for u8).
+/// Adds a * b to `sum` in the type of the sum: exact for integers (modulo 2^32 for u8).
 template <typename Sum, typename T>
 __device__ void multiply_add(Sum& sum, T a, T b) {
   sum += static_cast<Sum>(a) * static_cast<Sum>(b);

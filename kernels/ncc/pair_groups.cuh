@@ -6,21 +6,21 @@
 namespace dic::kernels {
 
 /// Pairs that are computed together: some references with some windows each. Groups of several references
-/// exist for the pairing n_to_m alone, where all references have the same windows.
+/// exist only for the pairing n_to_m, for which all references have the same windows.
 struct PairGroup {
-  std::int64_t reference;  ///< the first
-  std::int64_t window;     ///< the first, counted among its reference's
+  std::int64_t reference;  ///< first reference
+  std::int64_t window;     ///< first window, counted among those of the reference
 };
 
-/// Pairs begin .. end - 1, counted from view.first_pair; none where end <= begin.
+/// Pairs begin .. end - 1, counted from view.first_pair; none if end <= begin.
 struct PairRange {
   std::int64_t begin, end;
 };
 
-/// The groups of up to references_per_group x windows_per_group in a part of a batch. Groups at the edges may
-/// reach beyond it: see holds().
+/// Groups of up to references_per_group x windows_per_group in a part of a batch. Groups at the edges may
+/// reach beyond the part: see holds().
 struct PairGroups {
-  std::int64_t first_reference, end_reference, windows;  ///< windows of a reference
+  std::int64_t first_reference, end_reference, windows;  ///< windows: number per reference
   std::int64_t across, down;                             ///< groups along windows and references
   int references_per_group, windows_per_group;
 
@@ -52,7 +52,7 @@ struct PairGroups {
   __device__ std::int64_t pair(const JobView& view, const PairGroup& group, int p, int k) const {
     return (group.reference + p) * windows + group.window + k - view.first_pair;
   }
-  /// The pairs of the first reference of a group that the part holds.
+  /// Pairs of the first reference of a group that are in the part.
   __device__ PairRange pairs(const JobView& view, const PairGroup& group) const {
     const std::int64_t first = pair(view, group, 0, 0);
     const std::int64_t end = first + min(std::int64_t{windows_per_group}, windows - group.window);

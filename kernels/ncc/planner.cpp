@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <dic/kernels/ncc.hpp>
 
-// Which variant is the fastest for a job: rules in order, measured on an H100 (docs/benchmarks.md).
+// Choice of the fastest variant for a job: rules in order, measured on an H100 (docs/benchmarks.md).
 namespace dic::kernels {
 namespace {
 
-/// Products and sums of elements that overlap, in all pairs.
+/// Number of products of overlapping elements in all pairs.
 double multiply_adds(const NccJob& job) {
   const auto overlaps = [](int reference, int search, int first, int last) {
     double sum = 0;
@@ -22,8 +22,8 @@ double multiply_adds(const NccJob& job) {
 /// Transforms have a fixed cost: a few us for one pair.
 bool transforms_pay(const NccJob& job, Criterion) { return multiply_adds(job) >= 5e5; }
 
-/// Where a reference and the window under it fill the shared memory of a block (60 KB), a block has few
-/// shifts, and cuFFT is faster for many such pairs.
+/// If a reference and the window under it fill the shared memory of a block (60 KB), a block has few shifts,
+/// and cuFFT is faster for many such pairs.
 bool f32_scores_pay(const NccJob& job, Criterion) {
   const double window =
       (job.reference.height + job.shifts.ny() - 1.0) * (job.reference.width + job.shifts.nx() - 1.0);
@@ -31,7 +31,7 @@ bool f32_scores_pay(const NccJob& job, Criterion) {
 }
 
 /// cuFFT moves every spectrum through memory several times, and takes 30 us for one pair: that pays for many
-/// shifts of large references, or of types that other variants are slow for (16 bit and f64).
+/// shifts of large references, or of types that are slow in other variants (16 bit and f64).
 bool cufft_pays(const NccJob& job, Criterion) {
   const int reference = std::min(job.reference.height, job.reference.width);
   const int shifts = std::min(job.shifts.ny(), job.shifts.nx());
@@ -39,11 +39,11 @@ bool cufft_pays(const NccJob& job, Criterion) {
   return multiply_adds(job) >= 8e6 && reference >= least_reference && shifts >= (reference >= 48 ? 32 : 40);
 }
 
-/// With so few shifts a thread for each leaves most of a large GPU idle.
+/// With so few shifts, a thread per shift leaves most of a large GPU idle.
 bool has_few_shifts(const NccJob& job, Criterion) {
   return job.pairs * job.shifts.count() <= (job.type == ScalarType::u8 ? 20000 : 32768);
 }
-/// With so few shifts of a large reference a warp for each leaves most of a large GPU idle, too.
+/// With so few shifts of a large reference, even a warp per shift leaves most of a large GPU idle.
 bool has_few_large_shifts(const NccJob& job, Criterion) {
   const int reference = std::min(job.reference.height, job.reference.width);
   return reference >= 16 && job.pairs * job.shifts.count() <= 128 * std::int64_t{reference};
@@ -56,13 +56,13 @@ bool is_one_small_pair(const NccJob& job, Criterion criterion) {
          multiply_adds(job) <= 2e6;
 }
 
-/// A variant, and when it is faster than all variants of the rules below.
+/// A variant, and the condition under which it is faster than all variants of the rules below.
 struct Rule {
   std::string_view variant;
   const char* reason;
   bool (*pays)(const NccJob& job, Criterion criterion) = nullptr;  ///< null: always
-  /// Also for sums of the references that cuda-masked has packed. Transforms are not: their rounding errors
-  /// spread over all shifts.
+  /// True if the rule also applies to sums of the references that cuda-masked has packed. It excludes
+  /// transforms: their rounding errors spread over all shifts.
   bool packed_sums = false;
 };
 constexpr Rule rules[]{

@@ -28,7 +28,7 @@ constexpr std::array sums_only{Criterion::cross_correlation};
 constexpr std::array scores_only{Criterion::zncc, Criterion::ncc, Criterion::ssd};
 constexpr std::array zncc_only{Criterion::zncc};
 
-// ---- From the concepts of variants.hpp to the interfaces of ncc.hpp ----
+// ---- Adapters from the concepts of variants.hpp to the interfaces of ncc.hpp ----
 
 template <FusesScores V>
 class FusionOf final : public ScoreFusion {
@@ -69,7 +69,7 @@ class OperationsOf final : public VariantOperations {
 template <Variant V>
 constexpr OperationsOf<V> operations;
 
-/// A row of the registry. It does not compile where `criteria` and the launches of V disagree.
+/// Makes a row of the registry. Does not compile if `criteria` and the launches of V disagree.
 template <Variant V>
 consteval NccVariant variant(const VariantTraits& traits) {
   const bool lists_sums =
@@ -82,7 +82,7 @@ consteval NccVariant variant(const VariantTraits& traits) {
 
 // ---- The registry ----
 
-/// Supports everything but masks.
+/// Variant that supports everything except masks.
 template <void (*launch)(const NccJob&, void*, StreamHandle)>
 consteval NccVariant general(std::string_view name, std::string_view idea, bool repeatable) {
   return variant<SumsOnly<launch>>({.name = name,
@@ -100,7 +100,7 @@ struct ImageSumsOnly : SumsOnly<launch> {
   }
 };
 
-/// Sums of ImageTypes alone.
+/// Variant that computes sums of ImageTypes only.
 template <void (*launch)(const NccJob&, void*, StreamHandle)>
 consteval NccVariant special(std::string_view name, std::string_view idea, std::span<const Pairing> pairings,
                              bool repeatable) {

@@ -5,7 +5,7 @@
 /// Copies patches of bytes to shared memory. The first element of a word is its lowest byte.
 ///
 /// Rows are copied in whole chunks of 16 bytes. A row may begin at any byte of a chunk: the copy keeps that
-/// offset, and reads of the row add it. Where whole chunks would reach beyond the image, or hold elements that
+/// offset, and reads of the row add it. If whole chunks would reach beyond the image, or hold elements that
 /// must be zero, words are assembled one by one.
 namespace dic::kernels {
 
@@ -22,7 +22,7 @@ __device__ inline unsigned shared_address(const Word* word) {
   return static_cast<unsigned>(__cvta_generic_to_shared(word));
 }
 
-/// Row `row` of rows of bytes, in one instruction.
+/// Address of row `row` for rows of `row_bytes` bytes, in one instruction.
 template <typename T>
 __device__ const T* row_of(const T* first, int row, int row_bytes) {
   const T* address;
@@ -37,8 +37,8 @@ __device__ inline void copy_chunk(unsigned shared, const u8* global, int bytes =
 }
 __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-/// Distributes the cells of a table over the threads of a block: neighbouring threads, a power of two of
-/// them, have a row.
+/// Distributes the cells of a table over the threads of a block: a power of two of neighbouring threads share
+/// a row.
 struct Cells {
   int shift;
 
@@ -58,7 +58,7 @@ struct Divisor {
   __device__ int quotient(int number) const { return static_cast<int>(number * inverse >> 16); }
 };
 
-/// Distributes chunks, any number to a row, over the threads of a block. Some threads may have none.
+/// Distributes rows of any number of chunks over the threads of a block. Some threads may have none.
 struct ChunkCells {
   int column, row, rows_at_once;
 
@@ -68,15 +68,15 @@ struct ChunkCells {
   }
   __device__ bool has_part() const { return row < rows_at_once; }
 };
-/// The most chunks that a row of `bytes` bytes touches.
+/// Largest number of chunks that a row of `bytes` bytes touches.
 __host__ __device__ constexpr int most_chunks(int bytes) {
   return (chunk_bytes - 1 + bytes - 1) / chunk_bytes + 1;
 }
 
-/// The lowest n bytes of a word.
+/// Mask of the lowest n bytes of a word.
 __device__ inline Word low_bytes(int n) { return ~__funnelshift_lc(0, 0xffffffffu, 8 * max(n, 0)); }
 
-/// True where every row of the image is whole chunks.
+/// True if every row of the image is whole chunks.
 __device__ inline bool has_whole_chunks(const DevicePatches& patches, std::int64_t index) {
   const DeviceImage image = patches.images[patches.positions[index].image];
   return (reinterpret_cast<std::uintptr_t>(image.data) | static_cast<std::uintptr_t>(image.row_bytes)) %
@@ -96,9 +96,9 @@ __device__ PatchView<u8> bytes_of(const PatchView<T>& matrix) {
           matrix.y1};
 }
 
-/// rows x words of a patch from (y, x) on; elements that do not exist are zero. Global memory is read in
-/// aligned words that hold at least one existing element. at_once: rows that a thread loads before it stores
-/// any; each takes registers.
+/// Copies rows x words of a patch, beginning at (y, x); elements that do not exist are zero. Global memory is
+/// read in aligned words that hold at least one existing element. at_once: rows that a thread loads before it
+/// stores any; each takes registers.
 template <int at_once = 1>
 __device__ void stage_words(const PatchView<u8>& matrix, int y, int x, int rows, int words, int stride,
                             Word* shared) {
@@ -128,8 +128,8 @@ __device__ void stage_words(const PatchView<u8>& matrix, int y, int x, int rows,
   }
 }
 
-/// Starts the copies of this thread's chunk of each of its rows: copy(target, chunk). `source`: the first
-/// chunk of the first row.
+/// Starts the copies of this thread's chunk of each of its rows: copy(target, chunk). `source`: first chunk
+/// of the first row.
 template <typename Copy>
 __device__ void copy_rows(const u8* source, int row_bytes, int rows, const ChunkCells& cells, int stride,
                           Word* shared, Copy&& copy) {
@@ -149,13 +149,14 @@ __device__ void copy_rows(const u8* source, int row_bytes, int rows, const Chunk
     }
   }
 }
-/// Whole chunks.
+/// Starts the copies of whole chunks.
 __device__ inline void copy_rows(const u8* source, int row_bytes, int rows, const ChunkCells& cells,
                                  int stride, Word* shared) {
   copy_rows(source + cells.column * chunk_bytes, row_bytes, rows, cells, stride, shared,
             [](unsigned target, const u8* chunk) { copy_chunk(target, chunk); });
 }
-/// The first `bytes` bytes of rows; zeros follow in their last chunk, and in the chunks after it.
+/// Starts the copies of the first `bytes` bytes of rows; zeros follow in their last chunk, and in the chunks
+/// after it.
 __device__ inline void copy_rows(const u8* source, int row_bytes, int rows, const ChunkCells& cells,
                                  int stride, Word* shared, int bytes) {
   const int column = cells.column * chunk_bytes, existing = max(min(bytes - column, chunk_bytes), 0);
@@ -163,8 +164,8 @@ __device__ inline void copy_rows(const u8* source, int row_bytes, int rows, cons
             [=](unsigned target, const u8* chunk) { copy_chunk(target, chunk, existing); });
 }
 
-/// rows x columns of a window from (y, x) on; cells: for most_chunks(columns). Returns the byte of the shared
-/// rows where they begin (0..15). Call wait_for_copies() before the block synchronizes.
+/// Copies rows x columns of a window, beginning at (y, x); cells: for most_chunks(columns). Returns the byte
+/// (0..15) of the shared rows at which they begin. Call wait_for_copies() before the block synchronizes.
 __device__ inline int stage_window(const DevicePatches& patches, const PatchView<u8>& window,
                                    std::int64_t index, int y, int x, int rows, int columns,
                                    const ChunkCells& cells, int stride, Word* shared) {
@@ -180,8 +181,8 @@ __device__ inline int stage_window(const DevicePatches& patches, const PatchView
   return offset;
 }
 
-/// Zeroes rows 0 .. last_row of shared memory, which begins with a chunk. For whole blocks, which have to
-/// synchronize afterwards.
+/// Zeroes rows 0 .. last_row of shared memory, which begins with a chunk. All threads of the block must call
+/// it and synchronize afterwards.
 __device__ inline void clear_rows(int last_row, int stride, Word* shared) {
   const int chunks = (last_row + 1) * stride / 4;
   for (int i = threadIdx.x; i < chunks; i += blockDim.x) reinterpret_cast<uint4*>(shared)[i] = {0, 0, 0, 0};

@@ -5,7 +5,7 @@
 #include <dic/kernels/ncc.hpp>
 #include <type_traits>
 
-/// Which type of elements is summed in which type: checks, instantiation and dispatch read these lists.
+/// Types in which elements of a type are summed: checks, instantiation and dispatch read these lists.
 namespace dic::kernels {
 
 template <typename T>
@@ -29,7 +29,7 @@ struct TypePair {
 
 template <typename... Pairs>
 struct TypeList {
-  /// The type of every pair's elements.
+  /// Element types of the pairs.
   static constexpr std::array elements{Pairs::type...};
 
   /// Calls visitor(pair) with the pair of the job's types, if the list holds it.
@@ -42,7 +42,7 @@ struct TypeList {
 using AllTypes = TypeList<TypePair<std::uint8_t, std::uint32_t>, TypePair<std::uint8_t, std::uint64_t>,
                           TypePair<std::uint16_t, std::uint64_t>, TypePair<std::int32_t, std::int64_t>,
                           TypePair<float, float>, TypePair<float, double>, TypePair<double, double>>;
-/// The types of images. The variants for comparison are compiled for these alone.
+/// Types of images. The variants for comparison are compiled for these only.
 using ImageTypes = TypeList<TypePair<std::uint8_t, std::uint32_t>, TypePair<std::uint16_t, std::uint64_t>,
                             TypePair<float, float>>;
 

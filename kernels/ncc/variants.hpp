@@ -3,18 +3,18 @@
 #include <concepts>
 #include <dic/kernels/ncc.hpp>
 
-/// The concepts that a variant models, and the variants that have limits or fused scores. The registry
+/// Concepts that variants model, and the variants that have limits or fused scores. The registry
 /// (registry.cpp) makes a VariantOperations of each. All launches expect a job that the variant supports and
 /// that has outputs.
 namespace dic::kernels {
 
-/// Queues sums of products: out[pair, dy, dx].
+/// Variants that queue sums of products: out[pair, dy, dx].
 template <typename V>
 concept ComputesSums = requires(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
   { V::launch_sums(job, out, workspace, stream) } -> std::same_as<void>;
 };
 
-/// Scores and peaks straight from the images: see ScoreFusion.
+/// Variants that compute scores and peaks straight from the images: see ScoreFusion.
 template <typename V>
 concept FusesScores = requires(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                                Peak* peaks, Workspace& workspace, StreamHandle stream) {
@@ -23,13 +23,13 @@ concept FusesScores = requires(const NccJob& job, Criterion criterion, ScoreKind
   { V::launch_peaks(job, criterion, peaks, workspace, stream) } -> std::same_as<void>;
 };
 
-/// Limits beyond types and pairing: one sentence about what does not fit, or an empty text.
+/// Variants with limits beyond types and pairing: unsupported_reason is one sentence, or empty.
 template <typename V>
 concept HasLimits = requires(const NccJob& job) {
   { V::unsupported_reason(job) } -> std::same_as<std::string>;
 };
 
-/// A block may need more shared memory than every device has.
+/// Variants of which a block may need more shared memory than every device has.
 template <typename V>
 concept NeedsSharedMemory = requires(const NccJob& job) {
   { V::shared_bytes(job) } -> std::same_as<int>;

@@ -6,7 +6,7 @@
 namespace dic::kernels {
 namespace {
 
-/// Rows first .. last - 1, limited to the image; at least one.
+/// Rows first .. last - 1, limited to the image; at least one row.
 __device__ RowRange existing(int first, int last, int height) {
   const int begin = min(max(first, 0), height - 1);
   return {begin, min(max(last, begin + 1), height)};
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(point_threads)
   });
 }
 
-/// Largest difference of a displacement within `radius` from that of the centre, px.
+/// Largest difference, within `radius`, of a displacement from that of the centre, px.
 __device__ float spread(const float (&shape)[6], float radius) {
   const float bend = fabsf(shape[3]) + fabsf(shape[4]) + fabsf(shape[5]);
   return radius * (fabsf(shape[1]) + fabsf(shape[2]) + radius * bend);
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(point_threads)
       return;
     }
     const PreparedSubset& s = subsets[task.point];
-    // A refinement that moves farther than a radius from its start is given up; the rest is for its shape.
+    // A refinement that moves farther than a radius from its start is given up; the rest covers its shape.
     const float wanted = 4 * static_cast<float>(radius) + spread(task.start.v, static_cast<float>(radius));
     const int reach = static_cast<int>(fminf(wanted, 0.5f * static_cast<float>(most) - 2)) + 1;
     const int centre = s.y + task.v + static_cast<int>(floorf(task.start.v[0]));
@@ -100,8 +100,8 @@ struct Span {
   float low, high;
 };
 
-/// Extent of a displaced subset along an axis, from its corners and the bulge of its edges. centre: of the
-/// subset, without the shape.
+/// Extent of a displaced subset along an axis, from its corners and the bulge of its edges. centre: centre of
+/// the subset, without the shape.
 __device__ Span span_of(const PreparedSubset& s, int centre, const float (&shape)[6], bool down) {
   const Polynomial<float, 2> p{shape[0], shape[1], shape[2], shape[3], shape[4], shape[5]};
   Span span{INFINITY, -INFINITY};

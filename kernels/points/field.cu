@@ -9,7 +9,7 @@ DIC_HOST_DEVICE std::int64_t nodes_of(const GridPoints& points) {
   return std::int64_t{points.nx} * points.ny;
 }
 
-/// Values of a node that is no point, or whose point was not measured.
+/// Clears the values of a node that is no point, or whose point was not measured.
 __device__ void clear_node(const FieldArrays& field, std::int64_t node) {
   constexpr double missing = std::numeric_limits<double>::quiet_NaN();
   constexpr float missing_float = std::numeric_limits<float>::quiet_NaN();
@@ -17,7 +17,7 @@ __device__ void clear_node(const FieldArrays& field, std::int64_t node) {
   field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = missing_float;
 }
 
-/// Positions of the points in the active reference; null in the original one.
+/// Positions of the points in the active reference; null if that is the original one.
 struct Material {
   const track::MaterialPoint* first;
 
@@ -26,7 +26,7 @@ struct Material {
   }
 };
 
-/// What is known of a measured point that is number i, and of its node.
+/// A measured point, number i, and its node.
 struct Measured {
   const FramePoints& points;
   const TrackedPoint& point;
@@ -51,7 +51,7 @@ __device__ Status fill_node(const FieldArrays& field, const Measured& measured, 
   field.zncc[node] = measured.point.result.zncc;
   field.sigma_u[node] = sigmas.u;
   field.sigma_v[node] = sigmas.v;
-  // Read again: registers that kept it would be missing where sigma is computed.
+  // Loaded again: registers that kept it would be missing in the computation of sigma.
   const track::MaterialPoint m = measured.material[measured.i];
   const ShapeParameters shape = measured.shape();
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);
@@ -60,7 +60,7 @@ __device__ Status fill_node(const FieldArrays& field, const Measured& measured, 
   return track::status_of(points.x(measured.i), points.y(measured.i), m, shape, sigmas, measured.noise);
 }
 
-/// Called by all threads of the block.
+/// Copies the model to shared memory `to`. All threads of the block must call it.
 __device__ const track::NoiseModel& copied(const track::NoiseModel& model, unsigned* to) {
   const auto* from = reinterpret_cast<const unsigned*>(&model);
   for (int k = threadIdx.x; k < sizeof(model) / sizeof(unsigned); k += point_threads) to[k] = from[k];
@@ -68,12 +68,12 @@ __device__ const track::NoiseModel& copied(const track::NoiseModel& model, unsig
   return *reinterpret_cast<const track::NoiseModel*>(to);
 }
 
-/// Uncertain points are low_correlation here, and their nodes listed.
+/// Fills the nodes of the field. Uncertain points become low_correlation here, and their nodes are listed.
 __global__ void __launch_bounds__(point_threads, 3)
     fill_field(const __grid_constant__ FramePoints points, const track::MaterialPoint* material,
                const __grid_constant__ track::NoiseModel model, const __grid_constant__ FieldArrays field,
                const __grid_constant__ PointList uncertain) {
-  // Lanes read different places of its table at once.
+  // Lanes read different places of the model's table at once, which is faster in shared memory.
   alignas(track::NoiseModel) __shared__ unsigned in_shared_memory[sizeof(model) / sizeof(unsigned)];
   const auto& noise = copied(model, in_shared_memory);
   const PointRange nodes{0, nodes_of(points.grid)};
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(point_threads, 3)
   });
 }
 
-/// Fills the nodes of uncertain points that their neighbours confirm: few, and what they ask for takes more
+/// Fills the nodes of uncertain points that their neighbours confirm: these are few, and the test takes more
 /// registers than fill_field has.
 __global__ void __launch_bounds__(point_threads, 2)
     fill_confirmed(const __grid_constant__ FramePoints points, const track::MaterialPoint* material,
@@ -122,7 +122,7 @@ void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked,
                        const track::MaterialPoint* material, const track::NoiseModel& noise,
                        const FieldArrays& field, void* workspace, StreamHandle stream) {
   if (nodes_of(points) == 0) return;
-  constexpr unsigned most_blocks = 256;  // for a list that is nearly always short
+  constexpr unsigned most_blocks = 256;  // enough for a list that is nearly always short
   const unsigned blocks = grid_size(nodes_of(points), point_threads);
   const FramePoints all{points, tracked};
   auto* count = static_cast<std::int32_t*>(workspace);

@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(point_threads)
   });
 }
 
-/// Several threads may write one pixel; all write the same value.
+/// Moves the ROI. Several threads may write one pixel; all write the same value.
 __global__ void __launch_bounds__(point_threads)
     move_roi(const __grid_constant__ GridPoints points, const __grid_constant__ track::Cells cells,
              const __grid_constant__ ImageView roi, const track::MaterialPoint* material,

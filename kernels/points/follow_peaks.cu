@@ -11,14 +11,14 @@ namespace dic::kernels {
 namespace {
 
 constexpr int most_shifts = 5;       ///< along an axis
-constexpr int resident_blocks = 20;  ///< of a multiprocessor
+constexpr int resident_blocks = 20;  ///< per multiprocessor
 
 /// The point of a warp, in shared memory.
 struct Followed {
   PatchPosition reference, window;
-  int h = 0, w = 0;  ///< of the subset
-  int steps = 0;     ///< left
-  float best = -1;   ///< score so far
+  int h = 0, w = 0;  ///< size of the subset
+  int steps = 0;     ///< steps left
+  float best = -1;   ///< best score so far
   Peak peak;
 
   /// The images of the job with one position.
@@ -43,7 +43,7 @@ struct Followed {
     const auto [u, v] = displacement_at(reference, window, peak);
     window = window_around(reference, u.whole, u.rest, v.whole, v.rest, range);
   }
-  /// Called by all lanes.
+  /// Stores window and peak. All lanes must call it.
   __device__ void store(PatchPosition* window_out, Peak* peak_out) const {
     constexpr int words = sizeof(Peak) / sizeof(int);
     static_assert(words <= warp_size);
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(warp_size, resident_blocks)
       if (leads) followed.move(search.range);
       __syncwarp();
     }
-    __syncwarp();  // before the next point reuses the memory
+    __syncwarp();  // the next point reuses the memory
   }
 }
 

@@ -1,15 +1,15 @@
 #include "points/points.cuh"
 
-// The median, digit by digit: floats that are not negative have the order of their bits. A pass counts the
-// next digit of the values that begin with the digits found so far; from the counts follows that digit of the
-// median.
+// The median is found digit by digit: floats that are not negative have the order of their bits. A pass
+// counts the next digit of the values that begin with the digits found so far; the counts determine that
+// digit of the median.
 namespace dic::kernels {
 namespace {
 
 constexpr int passes = 3;
-constexpr int digits = 2048;  ///< values of a digit of 11 bits; the last has 10
+constexpr int digits = 2048;  ///< number of values of an 11-bit digit; the last digit has 10 bits
 constexpr int digits_of_thread = digits / point_threads;
-constexpr unsigned missing = 0xffffffffu;  ///< of a point that is not measured
+constexpr unsigned missing = 0xffffffffu;  ///< value of a point that is not measured
 
 __device__ constexpr int shift_of(int pass) { return pass == 0 ? 21 : pass == 1 ? 10 : 0; }
 __device__ constexpr int bits_of(int pass) { return pass == passes - 1 ? 10 : 11; }
@@ -19,7 +19,7 @@ struct Median {
   unsigned prefix = 0, rank = 0;
 };
 
-/// How many values have a digit of this thread or a lower one. Called by all threads of the block.
+/// Number of values with a digit of this thread or a lower one. All threads of the block must call it.
 __device__ unsigned up_to_own(unsigned own) {
   __shared__ unsigned sums[point_threads];
   for (int offset = 1; offset < point_threads; offset *= 2) {
@@ -31,7 +31,7 @@ __device__ unsigned up_to_own(unsigned own) {
   return own;
 }
 
-/// Finds the next digit of the median. Called by all threads of the block.
+/// Finds the next digit of the median. All threads of the block must call it.
 __device__ Median descend(Median median, int pass, const unsigned* counts) {
   __shared__ Median found;
   __shared__ unsigned total;
@@ -60,13 +60,13 @@ __device__ Median descend(int pass_count, const unsigned* counts) {
   Median median;
   for (int pass = 0; pass < pass_count; ++pass) {
     median = descend(median, pass, counts);
-    __syncthreads();  // all have read it before the next is written
+    __syncthreads();  // all must have read the median before the next is written
   }
   return median;
 }
 
-/// Counts the digits of the values of this block in shared memory. value(k, exists): the bits of value k, or
-/// `missing`; called by whole warps.
+/// Counts the digits of the values of this block in shared memory. value(k, exists) returns the bits of value
+/// k, or `missing`; whole warps call it.
 template <typename Value>
 __device__ void count_digits(std::int64_t n, int pass, unsigned prefix, unsigned* counts, Value&& value) {
   __shared__ unsigned block_counts[digits];
@@ -122,12 +122,12 @@ std::size_t noise_workspace_bytes(std::int64_t count) {
 void launch_estimate_noise(const GridPoints& points, const TrackedPoint* tracked,
                            const track::NoiseGains& gains, int radius, double* noise, void* workspace,
                            StreamHandle stream) {
-  constexpr std::int64_t most_blocks = 1024;  // each adds its counts to those of all
+  constexpr std::int64_t most_blocks = 1024;  // every block adds its counts to the total
   auto* counts = static_cast<unsigned*>(workspace);
   auto* values = counts + passes * digits;
   const auto blocks =
       static_cast<unsigned>(std::clamp<std::int64_t>(grid_size(points.count, point_threads), 1, most_blocks));
-  const unsigned few = std::min(blocks, 256u);  // each of them finds the digits before anew
+  const unsigned few = std::min(blocks, 256u);  // every block finds the earlier digits anew
   fill(counts, 0, passes * digits * sizeof(unsigned), stream);
   count_first<<<blocks, point_threads, 0, stream>>>({points, tracked}, gains, radius, values, counts);
   for (int pass = 1; pass < passes; ++pass)

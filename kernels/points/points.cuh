@@ -5,7 +5,7 @@
 
 #include "common/launch.cuh"
 
-/// Points as the rules of tracking see them, and lists: for all kernels of this folder.
+/// Points as the rules of tracking see them, and lists, for all kernels of this folder.
 namespace dic::kernels {
 
 constexpr int point_threads = 256;  ///< a thread per point
@@ -36,7 +36,7 @@ struct FramePoints {
   }
 };
 
-/// Calls body(k) for those of `n` points or list entries that this thread does.
+/// Calls body(k) for those of `n` points or list entries that this thread processes.
 template <typename Body>
 __device__ void for_each_point(std::int64_t n, Body&& body) {
   for_each_task(n, point_threads, threadIdx.x,
@@ -48,7 +48,7 @@ __device__ void for_each_point(const PointRange& range, Body&& body) {
   for_each_point(range.count(), [&](std::int32_t k) { body(static_cast<std::int32_t>(range.first + k)); });
 }
 
-/// The same by whole warps: body(k, does k exist), for collective operations.
+/// Calls body(k, whether k exists) by whole warps, for collective operations.
 template <typename Body>
 __device__ void for_each_warp_of_points(const PointRange& range, Body&& body) {
   const std::int64_t lanes = (range.count() + warp_size - 1) / warp_size * warp_size;
@@ -56,8 +56,8 @@ __device__ void for_each_warp_of_points(const PointRange& range, Body&& body) {
                  [&](std::int32_t i) { body(i, i < range.last); });
 }
 
-/// Adds 1 to a count; returns the value before. The lanes of a warp that call it together use one atomic, and
-/// get consecutive numbers.
+/// Adds 1 to a count and returns the value before. The lanes of a warp that call it together use one atomic,
+/// and get consecutive numbers.
 __device__ inline std::int32_t count_up(std::int32_t* count) {
   const unsigned lanes = __activemask(), before = (1u << threadIdx.x % warp_size) - 1;
   const int leader = __ffs(static_cast<int>(lanes)) - 1;
@@ -70,9 +70,9 @@ __device__ inline void append(const PointList& list, std::int32_t point) {
   list.points[count_up(list.count)] = point;
 }
 
-/// A copy of array[place] in shared memory, until the next call, for every lane whose place is not -1; their
-/// places follow each other from lane to lane. The warp reads word by word: if each lane read its own
-/// element, every load would touch one memory sector per lane. Called by all lanes of the warp.
+/// Copies array[place] to shared memory, valid until the next call, for every lane whose place is not -1;
+/// places must be consecutive from lane to lane. The warp reads word by word: if each lane read its own
+/// element, every load would touch one memory sector per lane. All lanes of the warp must call it.
 template <typename T>
 __device__ const T& load_together(const T* array, std::int32_t place) {
   constexpr int words = sizeof(T) / sizeof(unsigned);
@@ -91,8 +91,8 @@ __device__ const T& load_together(const T* array, std::int32_t place) {
 }
 
 /// Writes array[place] = value for every lane whose place is not -1. The warp writes word by word: if each
-/// lane wrote its own element, every store would touch one memory sector per lane. Called by all lanes of the
-/// warp.
+/// lane wrote its own element, every store would touch one memory sector per lane. All lanes of the warp must
+/// call it.
 template <typename T>
 __device__ void store_together(T* array, std::int32_t place, const T& value) {
   constexpr int words = sizeof(T) / sizeof(unsigned);

@@ -16,7 +16,8 @@ __device__ RefineTask task_from(std::int32_t i, const PointStart& start, int ord
   return {i, start.u, start.v, truncated(start.shape, order)};
 }
 
-/// Appends the tasks of lanes that have one. tasks null: only counts them. Called by all lanes of the warp.
+/// Appends the tasks of lanes that have one, or only counts them if tasks is null. All lanes of the warp must
+/// call it.
 __device__ void append_task(bool has_one, const RefineTask& task, RefineTask* tasks, std::int32_t* count) {
   std::int32_t place = -1;
   if (has_one) place = count_up(count);
@@ -70,14 +71,14 @@ __global__ void __launch_bounds__(point_threads)
   });
 }
 
-/// Halos from up to two GPUs: mostly those that measure the rows above and below.
+/// Halos from up to two GPUs, mostly those that measure the rows above and below.
 struct HaloSources {
   static constexpr int most = 2;
   HaloSource from[most];
 };
 
-/// Reads word by word along the warps: the fastest way to read from another GPU. blockIdx.y: number of the
-/// source.
+/// Reads word by word along the warps, the fastest way to read from another GPU. blockIdx.y is the number of
+/// the source.
 __global__ void __launch_bounds__(point_threads)
     read_halo(const __grid_constant__ HaloSources all, TrackedPoint* tracked, std::uint8_t* fresh) {
   const HaloSource& other = all.from[blockIdx.y];

@@ -8,11 +8,11 @@ namespace {
 
 using track::kDirections;
 
-constexpr int level_threads = 128, level_warps = level_threads / warp_size;  ///< a warp per tile
+constexpr int level_threads = 128, level_warps = level_threads / warp_size;  ///< one warp per tile
 
 constexpr float no_residual = std::numeric_limits<float>::infinity();
 
-/// Residual of the point of a node; no_residual: it is none, or was not measured.
+/// Residual of the point of a node; no_residual if the node is no point or was not measured.
 __device__ float residual_at(const SplitFrame& frame, std::int64_t node) {
   const std::int32_t point = node < 0 ? -1 : frame.points.point_at[node];
   if (point < 0) return no_residual;
@@ -20,7 +20,7 @@ __device__ float residual_at(const SplitFrame& frame, std::int64_t node) {
   return result.status == Status::ok ? result.residual_sd : no_residual;
 }
 
-/// The places of a value among all samples in ascending order; equal ones share theirs.
+/// The places of a value among all samples in ascending order; equal samples share their places.
 struct Places {
   int first = 0, end = 0;
 
@@ -51,12 +51,12 @@ __global__ void __launch_bounds__(level_threads) find_levels(const __grid_consta
       if (places.contain(track::lower_rank(count))) of_tiles[tile].lower = samples[k];
       if (places.contain(track::median_rank(count))) of_tiles[tile].median = samples[k];
     }
-    __syncwarp();  // before the next tile's samples
+    __syncwarp();  // the next tile overwrites the samples
   });
 }
 
-/// The median of the values of those of the first kTilesAround lanes that count; at least one does. Called by
-/// all lanes of the warp.
+/// Median of the values of those of the first kTilesAround lanes that count; at least one must count. All
+/// lanes of the warp must call it.
 __device__ float median_of_lanes(float value, bool counts) {
   const int lane = threadIdx.x % warp_size;
   const unsigned counting = __ballot_sync(all_lanes, counts);
@@ -114,7 +114,7 @@ __device__ std::int32_t trusted_towards(const SplitFrame& frame, std::int32_t i,
       [&](std::int32_t point) { return frame.states[point] == SplitState::trusted; });
 }
 
-/// A measurement that may be made.
+/// A possible measurement.
 struct Candidate {
   ShapeParameters start;
   track::CountedPart part;
@@ -133,8 +133,8 @@ __device__ Candidate candidate(const SplitFrame& frame, std::int32_t i, int roun
   return out;
 }
 
-/// Does one of the directions before, which is not left out itself, lead to the same place? Each point has
-/// kDirections lanes. Called by all lanes of the warp.
+/// True if one of the earlier directions, unless it is left out itself, leads to the same start. Each point
+/// has kDirections lanes. All lanes of the warp must call it.
 __device__ bool repeats(const Candidate& own) {
   const int lane = threadIdx.x % kDirections;
   bool taken = own.exists();

@@ -7,18 +7,18 @@
 /// Positions of search windows, and displacements from their peaks.
 namespace dic::kernels {
 
-/// The top-left pixel of the square subset of a point.
+/// Top-left pixel of the square subset of a point.
 __device__ inline PatchPosition reference_of(const GridPoints& points, std::int32_t i, int radius) {
   return {0, points.x[i] - radius, points.y[i] - radius};
 }
 
-/// The top-left pixel of what the border or the ROI leaves of it.
+/// Top-left pixel of the part of the subset that is inside image and ROI.
 __device__ inline PatchPosition first_pixel_of(const GridPoints& points, std::int32_t i) {
   const PreparedSubset& s = points.subsets[i];
   return {0, s.x + s.left, s.y + s.top};
 }
 
-/// Rounds halves away from zero, as the CPU does.
+/// Sum of both parts, rounded; halves are rounded away from zero, as on the CPU.
 __device__ inline int rounded(std::int32_t whole, float rest) {
   return static_cast<int>(std::lround(whole + double{rest}));
 }
@@ -32,7 +32,7 @@ __device__ inline PatchPosition window_around(const PatchPosition& reference, st
 struct FoundDisplacement {
   SplitDisplacement u, v;
 };
-/// The displacement of a subset whose peak was found in a window.
+/// Displacement of a subset whose peak was found in a window.
 __device__ inline FoundDisplacement displacement_at(const PatchPosition& reference,
                                                     const PatchPosition& window, const Peak& peak) {
   const PeakOffset offset = fitted_peak(peak.neighbourhood);
@@ -40,9 +40,9 @@ __device__ inline FoundDisplacement displacement_at(const PatchPosition& referen
           SplitDisplacement(window.y - reference.y + peak.dy + offset.y)};
 }
 
-/// Takes the displacement of a peak as start unless its score is lower. Equal scores are taken: a peak that
-/// was on the border of the last window is found again, now with all neighbours for the fit. Returns whether
-/// it was taken.
+/// Takes the displacement of a peak as start unless its score is lower than that of the start. Equal scores
+/// are taken: a peak that was on the border of the last window is found again, now with all neighbours for
+/// the fit. Returns whether the peak was taken.
 __device__ inline bool take_peak(const PatchPosition& reference, const PatchPosition& window,
                                  const Peak& peak, PointStart& start) {
   if (!peak.found || peak.score < start.score) return false;

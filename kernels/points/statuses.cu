@@ -1,4 +1,4 @@
-// Without libcu++, which takes longer to compile than the rest of this file: nothing here needs it.
+// Excludes libcu++, which nothing here needs and which takes longer to compile than the rest of this file.
 #define _CG_LIMIT_INCLUDED_DEPENDENCIES
 #include <cooperative_groups.h>
 
@@ -59,8 +59,8 @@ struct WaveCounts {
 struct LostState {
   Source* sources;       ///< [count]
   PointList lost;        ///< points that are not measured
-  std::int32_t* wanted;  ///< how many of them are trackable
-  WaveCounts* waves;     ///< [3]: of the last wave, of this one, and of the next one
+  std::int32_t* wanted;  ///< number of lost points that are trackable
+  WaveCounts* waves;     ///< [3]: counts of the last wave, of this one, and of the next one
 };
 
 struct LostArguments {
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(point_threads) list_lost(const __grid_constant
 }
 
 /// Takes the source of the first neighbour that the last wave reached. Other threads may be writing
-/// neighbours that this wave reaches; with their old and with their new value these do not qualify.
+/// neighbours that this wave reaches; these qualify neither with their old nor with their new value.
 __device__ void reach(const LostArguments& args, std::int32_t i, int wave, WaveCounts& counts) {
   const FramePoints& points = args.points;
   Source* sources = args.state.sources;
@@ -100,8 +100,8 @@ __device__ void reach(const LostArguments& args, std::int32_t i, int wave, WaveC
     args.tracked[i].result.status = Status::out_of_image;
 }
 
-/// Ends at once where no trackable point is lost: then blocks do not wait for each other or for other
-/// kernels.
+/// Sets the status of lost points, wave by wave. Ends at once if no trackable point is lost: blocks then do
+/// not wait for each other or for other kernels.
 __global__ void __launch_bounds__(wave_threads, wave_blocks)
     classify_lost(const __grid_constant__ LostArguments args) {
   const auto all = cooperative_groups::this_grid();
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(wave_threads, wave_blocks)
     WaveCounts& counts = state.waves[wave % 3];
     for_each_task(lost, wave_threads, threadIdx.x,
                   [&](std::int64_t k) { reach(args, state.lost.points[k], wave, counts); });
-    // All blocks have read the counts of the wave before the last.
+    // At this point all blocks have read the counts of the wave before the last.
     if (all.thread_rank() == 0) state.waves[(wave + 1) % 3] = {};
     all.sync();
     if (counts.reached == 0) break;

@@ -4,18 +4,19 @@
 #include "points/points.cuh"
 
 // Groups of points are found by union-find: the parent of a member has a lower index, and the first member of
-// a group is its own parent, whatever the order in which threads unite them. First the groups within each
-// tile of the grid are found, in shared memory. On a good image they are all large, and nothing more needs to
-// be known of them: only small ones are united with those of other tiles, and looked at further ("open").
-// Most tiles are clearly one group, which takes fewer registers to see than groups take to find: other tiles
-// are listed and done afterwards.
+// a group is its own parent, whatever the order in which threads unite them. First, the groups within each
+// tile of the grid are found, in shared memory. On a good image all of them are large, and need no further
+// work: only small groups are united with those of other tiles and judged further ("open"). Most tiles are
+// clearly one group, which takes fewer registers to see than finding groups: other tiles are listed and
+// processed afterwards.
 namespace dic::kernels {
 namespace {
 
 constexpr int classes = track::ValueClasses::kCount;
-constexpr unsigned blocks_for_open = 528;  ///< for what there is mostly nothing of: fewer start sooner
+constexpr unsigned blocks_for_open = 528;  ///< few blocks, which start sooner, for lists that are mostly
+                                           ///< empty
 
-/// Nodes along an axis, at most 100,000, cut into parts that differ by at most one node.
+/// Nodes along an axis, at most 100,000, cut into parts whose lengths differ by at most one node.
 struct Cuts {
   unsigned nodes, parts;
 
@@ -24,14 +25,14 @@ struct Cuts {
   __device__ int part_of(unsigned node) const { return static_cast<int>(((node + 1) * parts - 1) / nodes); }
 };
 
-/// Tiles of neighbouring nodes, which use each other's values: a block does a tile, a warp a row of it.
+/// Tiles of neighbouring nodes, which use each other's values: a block has a tile, a warp a row of it.
 struct NodeTiles {
   static constexpr int most_columns = warp_size, most_rows = point_threads / warp_size;
   Cuts columns, rows;
 
   explicit NodeTiles(const GridPoints& grid) : columns(grid.nx, most_columns), rows(grid.ny, most_rows) {}
   DIC_HOST_DEVICE int count() const { return static_cast<int>(columns.parts * rows.parts); }
-  /// The node of this thread in a tile; -1: the tile has fewer.
+  /// The node of this thread in a tile; -1 if the tile has fewer nodes.
   __device__ std::int32_t node(int tile) const {
     const unsigned down = tile / columns.parts, across = tile - down * columns.parts;
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
@@ -46,26 +47,26 @@ struct NodeTiles {
   }
 };
 
-/// What the judgement needs of a point once the groups are known. Not measured: residual below 0.
+/// Values of a point that the judgement needs once the groups are known. Residual below 0: not measured.
 struct Quality {
   float zncc, residual;
 };
 
 struct TrustState {
-  std::int32_t* residuals;      ///< [classes], of large groups
+  std::int32_t* residuals;      ///< [classes]: counts of points of large groups
   std::int32_t* misfits;        ///< [classes]
-  std::int32_t* trackable;      ///< how many points are
-  std::int32_t* any_open;       ///< 0: all measured points are known to be in large groups
-  std::int32_t* unclear_tiles;  ///< how many tiles with points are not clearly one group
+  std::int32_t* trackable;      ///< number of trackable points
+  std::int32_t* any_open;       ///< 0 if all measured points are known to be in large groups
+  std::int32_t* unclear_tiles;  ///< number of tiles with points that are not clearly one group
   track::FrameLevel* level;
   std::int32_t* parent;     ///< [count]
-  std::int32_t* members;    ///< [count], and so the following: by first member
+  std::int32_t* members;    ///< [count] by first member, as are the next three
   std::int32_t* contested;  ///< 0 or 1
-  std::int32_t* unique;     ///< with alternatives only
+  std::int32_t* unique;     ///< used with alternatives only
   std::int32_t* as_good;
   Quality* qualities;     ///< [count]
-  std::int32_t* unclear;  ///< [count] at most: the numbers of unclear tiles
-  std::uint8_t* open;     ///< [count]: 1 where the tile does not tell whether the point's group is large
+  std::int32_t* unclear;  ///< numbers of unclear tiles, at most [count]
+  std::uint8_t* open;     ///< [count]: 1 if the tile does not tell whether the point's group is large
 };
 
 struct TrustArguments {
@@ -73,7 +74,7 @@ struct TrustArguments {
   TrackedPoint* tracked;
   const float* alternatives;
   std::int64_t large;
-  double pixels;  ///< of a subset
+  double pixels;  ///< pixels of a subset
   NodeTiles tiles;
   TrustState state;
 
@@ -103,15 +104,15 @@ struct TilePoints {
   DIC_HOST_DEVICE int y(int k) const { return y_of[k]; }
 };
 
-/// By how much a point's prediction at (dx, dy) differs from another point there, along one axis.
+/// Difference between a point's prediction at (dx, dy) and another point there, along one axis.
 __device__ float difference(int whole, const float (&shape)[6], int other_whole, const float (&other)[6],
                             float dx, float dy) {
   return static_cast<float>(whole - other_whole) + (shape[0] - other[0]) + shape[1] * dx + shape[2] * dy +
          shape[3] * dx * dx + shape[4] * dx * dy + shape[5] * dy * dy;
 }
 
-/// Are both points so near to their predictions that track::linked needs not be asked? Float is enough for
-/// that, and takes a third of the time.
+/// True if both points are so near to their predictions that track::linked need not be called. Float is
+/// enough for this test, and takes a third of the time.
 __device__ bool clearly_linked(const TilePoints& points, int a, int b) {
   if (points.status(a) != Status::ok || points.status(b) != Status::ok) return false;
   constexpr auto stretch = static_cast<float>(0.9 * track::kLinkStretch);
@@ -126,21 +127,21 @@ __device__ bool clearly_linked(const TilePoints& points, int a, int b) {
          near(difference(q.u, at_q.u, p.u, at_p.u, -dx, -dy), difference(q.v, at_q.v, p.v, at_p.v, -dx, -dy));
 }
 
-/// What a block has of a tile. Nodes are numbered row by row, as threads are.
+/// Shared memory of a block for a tile. Nodes are numbered row by row, as threads are.
 struct TileMemory {
   static constexpr int nodes = NodeTiles::most_columns * NodeTiles::most_rows;
   static constexpr int words = sizeof(TrackedPoint) / sizeof(unsigned);
   static_assert(words % 2 == 1, "an even number would cause bank conflicts");
 
   alignas(uint4) unsigned points[nodes * words];  ///< packed to the left in each row; later counts of classes
-  int x[nodes], y[nodes];                         ///< likewise
-  unsigned exist[NodeTiles::most_rows];           ///< nodes of a row that are points
+  int x[nodes], y[nodes];                         ///< packed to the left in each row
+  unsigned exist[NodeTiles::most_rows];           ///< bit mask of the nodes of a row that are points
 
   __device__ TrackedPoint* tracked() { return reinterpret_cast<TrackedPoint*>(points); }
   __device__ bool exists(int row, int lane) const {
     return row < NodeTiles::most_rows && lane >= 0 && lane < warp_size && (exist[row] >> lane & 1) != 0;
   }
-  /// Where the point of a node is.
+  /// Index of the point of a node.
   __device__ int packed(int row, int lane) const {
     return row * warp_size + __popc(exist[row] & ((1u << lane) - 1));
   }
@@ -148,17 +149,17 @@ struct TileMemory {
 };
 static_assert(2 * classes <= TileMemory::nodes * TileMemory::words);
 
-/// The groups of a tile.
+/// Groups of a tile.
 struct TileGroups {
-  int point[TileMemory::nodes];  ///< of a node
+  int point[TileMemory::nodes];  ///< point of a node
   int run[TileMemory::nodes];    ///< first node of the row to which links lead from node to node
   int parent[TileMemory::nodes], members[TileMemory::nodes];
 };
 
-/// A node of the tile, by its thread.
+/// A node of the tile; each thread has one.
 class TileNode {
  public:
-  /// Reads the points of the tile. Called by all threads.
+  /// Reads the points of the tile. All threads must call it.
   __device__ TileNode(const TrustArguments& args, TileMemory& tile, int number)
       : tile_(tile), row_(warp_index()), lane_(static_cast<int>(threadIdx.x) % warp_size) {
     const GridPoints& grid = args.points.grid;
@@ -183,14 +184,14 @@ class TileNode {
   __device__ int node() const { return row_ * warp_size + lane_; }
   __device__ int row() const { return row_; }
   __device__ int lane() const { return lane_; }
-  /// Of the point, which exists.
+  /// Result of the point, which must exist.
   __device__ TrackedPoint& tracked() const { return tile_.tracked()[tile_.packed(row_, lane_)]; }
   __device__ Quality quality() const {
     if (point_ < 0) return {0, -1};
     const RefineResult& result = tracked().result;
     return result.status == Status::ok ? Quality{result.zncc, result.residual_sd} : Quality{0, -1};
   }
-  /// Is this point linked with another node of the tile, in the same row or in the next one?
+  /// True if this point is linked with another node of the tile, in the same row or in the next one.
   __device__ bool linked_to(int right, int down) const {
     const int row = row_ + down, lane = lane_ + right;
     if (point_ < 0 || !tile_.exists(row, lane)) return false;
@@ -204,10 +205,10 @@ class TileNode {
   int row_, lane_, point_ = -1;
 };
 
-// ---- groups of a tile: one ----
+// ---- tiles that are one group ----
 
-/// Does the row of this node begin at the left, and are its points clearly linked from node to node, or is it
-/// empty?
+/// True if the row of this node is empty, or begins at the left and has points that are clearly linked from
+/// node to node.
 __device__ bool is_clear_row(TileMemory& tile, const TileNode& node) {
   const unsigned exist = tile.exist[node.row()];
   if ((exist & (exist + 1)) != 0) return false;
@@ -216,8 +217,8 @@ __device__ bool is_clear_row(TileMemory& tile, const TileNode& node) {
   return clearly_linked(tile.linking(), at, at + 1);
 }
 
-/// Are the points of the tile clearly one group, the first of which is at the first node? One link from row
-/// to row is enough. Called by all threads.
+/// True if the points of the tile are clearly one group, whose first point is at the first node. One link
+/// from row to row is enough. All threads must call it.
 __device__ bool is_clear_tile(TileMemory& tile, const TileNode& node, bool measured) {
   bool clear = (node.point() < 0 || measured) && is_clear_row(tile, node);
   if (const int row = static_cast<int>(threadIdx.x);
@@ -227,9 +228,9 @@ __device__ bool is_clear_tile(TileMemory& tile, const TileNode& node, bool measu
   return __syncthreads_and(clear);
 }
 
-// ---- groups of a tile: any ----
+// ---- tiles of any groups ----
 
-/// Read where other threads of the block may be writing.
+/// Atomic read: other threads of the block may be writing.
 __device__ int parent_now(int* parent, int node) { return atomicMin(parent + node, node); }
 
 __device__ void unite_in_tile(int* parent, int a, int b) {
@@ -244,14 +245,14 @@ __device__ void unite_in_tile(int* parent, int a, int b) {
   }
 }
 
-/// Unites this node's run with that of the node below, or beside that; `but`: a run that it is united with
-/// already. Returns the run that is linked. Called by all threads.
+/// Unites this node's run with the run of the node below (shifted by `right` nodes), except with run `but`,
+/// with which it is already united. Returns the run that is linked. All threads must call it.
 __device__ int unite_with_row_below(TileGroups& groups, const TileNode& node, int right, int but) {
   const int run = groups.run[node.node()];
   const int there = node.node() + warp_size + right;
-  const bool known = there >= TileMemory::nodes || groups.run[there] == but;  // the cheapest test first
+  const bool known = there >= TileMemory::nodes || groups.run[there] == but;  // the cheapest test comes first
   const int below = !known && node.linked_to(right, 1) ? groups.run[there] : -1;
-  // The lane before may unite the same.
+  // The lane before may unite the same runs.
   const int other_run = __shfl_up_sync(all_lanes, run, 1), other = __shfl_up_sync(all_lanes, below, 1);
   const bool repeated = node.lane() > 0 && other_run == run && other == below;
   if (below >= 0 && !repeated) unite_in_tile(groups.parent, run, below);
@@ -259,7 +260,7 @@ __device__ int unite_with_row_below(TileGroups& groups, const TileNode& node, in
 }
 
 /// Finds the groups within the tile: returns the first node of this node's group, and leaves the number of
-/// members there. Called by all threads.
+/// members there. All threads must call it.
 __device__ int find_groups_of_tile(TileGroups& groups, const TileNode& node, bool measured) {
   const unsigned linked = __ballot_sync(all_lanes, node.linked_to(1, 0)), starts = ~(linked << 1);
   const unsigned up_to_own = 0xffffffffu >> (warp_size - 1 - node.lane());
@@ -283,10 +284,10 @@ __device__ int find_groups_of_tile(TileGroups& groups, const TileNode& node, boo
   return group;
 }
 
-// ---- what the rest needs to know of a tile ----
+// ---- results of a tile ----
 
-/// Adds 1 to counts[place]; the lanes of a warp with one place use one atomic. Returns whether this lane made
-/// the first count there.
+/// Adds 1 to counts[place]; lanes of a warp with the same place use one atomic. Returns whether this lane
+/// made the first count there.
 template <typename Count>
 __device__ bool count_member(Count* counts, std::int32_t place) {
   const unsigned same = __match_any_sync(__activemask(), place);
@@ -294,8 +295,9 @@ __device__ bool count_member(Count* counts, std::int32_t place) {
   return leads && atomicAdd(counts + place, __popc(same)) == 0;
 }
 
-/// Adds the classes of a block's points to those of all. The table is large and few of its classes occur: who
-/// counts a class first adds it. Called by all threads, after all have done with the tile's points.
+/// Adds the classes of a block's points to the total. The table is large and few of its classes occur: the
+/// lane that counts a class first adds it. All threads must call it, after all have finished with the tile's
+/// points.
 __device__ void count_classes_of_tile(const TrustState& state, TileMemory& tile, bool counts,
                                       const Quality& quality) {
   unsigned* own = tile.points;
@@ -309,11 +311,11 @@ __device__ void count_classes_of_tile(const TrustState& state, TileMemory& tile,
   __syncthreads();
   if (first_residual) atomicAdd(state.residuals + residual, static_cast<std::int32_t>(own[residual]));
   if (first_misfit) atomicAdd(state.residuals + misfit, static_cast<std::int32_t>(own[misfit]));
-  __syncthreads();  // before the next tile
+  __syncthreads();  // the next tile reuses the memory
 }
 
-/// `first`: the first point of the node's group, which has so many members in the tile. Called by all
-/// threads.
+/// Stores the results of a tile. first: first point of the node's group; members: its members in the tile.
+/// All threads must call it.
 __device__ void store_tile(const TrustArguments& args, TileMemory& tile, const TileNode& node,
                            const Quality& quality, std::int32_t first, int members) {
   const TrustState& state = args.state;
@@ -331,7 +333,7 @@ __device__ void store_tile(const TrustArguments& args, TileMemory& tile, const T
   count_classes_of_tile(state, tile, measured && !open, quality);
 }
 
-/// Gives up mirrored points, does the tiles that are clearly one group, and lists the others.
+/// Gives up mirrored points, processes the tiles that are clearly one group, and lists the others.
 __global__ void __launch_bounds__(point_threads, 5)
     group_clear_tiles(const __grid_constant__ TrustArguments args) {
   __shared__ TileMemory tile;
@@ -357,7 +359,7 @@ __global__ void __launch_bounds__(point_threads, 5)
       store_tile(args, tile, node, quality, first, __syncthreads_count(measured));
     else if (threadIdx.x == 0)
       state.unclear[atomicAdd(state.unclear_tiles, 1)] = static_cast<std::int32_t>(number);
-    __syncthreads();  // before the next tile
+    __syncthreads();  // the next tile reuses the memory
   });
 }
 
@@ -411,14 +413,14 @@ __global__ void __launch_bounds__(point_threads) unite_tiles(const __grid_consta
   for_each_open(args, [&](std::int32_t i) {
     const int tile = tile_of(i);
     args.points.for_each_neighbour(i, [&](std::int32_t n) {
-      if (n > i && args.state.open[n] != 0) return;  // that point does it
+      if (n > i && args.state.open[n] != 0) return;  // point n makes this link
       if (args.measured(n) && tile_of(n) != tile && track::linked(args.points, min(i, n), max(i, n)))
         unite(args.state.parent, i, n);
     });
   });
 }
 
-/// The first members of groups of a tile add theirs to the whole group.
+/// Adds the members of each group within a tile, at its first member, to the whole group.
 __global__ void __launch_bounds__(point_threads) add_members(const __grid_constant__ TrustArguments args) {
   const TrustState& state = args.state;
   if (*state.any_open == 0) return;
@@ -473,8 +475,8 @@ __global__ void __launch_bounds__(point_threads) count_classes(const __grid_cons
   });
 }
 
-/// The lane in which the sum over lanes first exceeds half of a total, -1 where none does; `below`: what
-/// comes before the lane, at first before all. Called by all lanes of a warp.
+/// First lane at which the sum over lanes exceeds half of a total, -1 if there is none. below: sum before all
+/// lanes, then sum before the returned lane. All lanes of a warp must call it.
 __device__ int lane_of_median(int own, int total, int& below) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   int up_to_own = own;
@@ -488,7 +490,7 @@ __device__ int lane_of_median(int own, int total, int& below) {
   return found;
 }
 
-/// track::ValueClasses::median by the lanes of a warp.
+/// As track::ValueClasses::median, by the lanes of a warp.
 __device__ float median_of(const std::int32_t* counts) {
   constexpr int of_lane = classes / warp_size, part = of_lane / warp_size;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
@@ -510,7 +512,7 @@ __device__ float median_of(const std::int32_t* counts) {
   return track::ValueClasses::end(k);
 }
 
-/// One block: the medians of both kinds of values, a warp each.
+/// Finds the medians of both kinds of values: one block, a warp for each.
 __global__ void __launch_bounds__(2 * warp_size) find_level(const __grid_constant__ TrustArguments args) {
   if (threadIdx.x < warp_size) {
     const float residual = median_of(args.state.residuals);
@@ -539,7 +541,8 @@ __global__ void __launch_bounds__(point_threads) give_up_chance(const __grid_con
   });
 }
 
-/// What has to be zero at first comes first; unique and as_good only where there are alternatives.
+/// Number of ints that must be zero at first, at the start of the memory; unique and as_good only with
+/// alternatives.
 std::size_t zero_ints(std::int64_t count, bool alternatives) {
   return 2 * classes + 3 + (alternatives ? 2 * static_cast<std::size_t>(count) : 0);
 }

@@ -1,14 +1,14 @@
 #include "common/launch.cuh"
 #include "dic/kernels/reduce.hpp"
 
-// The image is divided into bands of rows. First the columns of every band are summed, then these sums are
-// added up down the image. Now a block can compute the rows of the table of any band, beginning with the sums
-// of all rows above. The image is read twice, the table written once.
+// The image is divided into bands of rows. A first kernel sums the columns of every band, a second adds these
+// sums up down the image. A third computes the rows of the table, each block for any band, beginning with the
+// sums of all rows above. The image is read twice, the table written once.
 namespace dic::kernels {
 namespace {
 
 constexpr int threads = 256;
-constexpr int rows_of_band = 15;  ///< plus the row of sums from above: one row per warp
+constexpr int rows_of_band = 15;  ///< one row per warp; one more warp takes the row of sums from above
 constexpr int band_warps = rows_of_band + 1;
 constexpr int band_threads = band_warps * warp_size;
 constexpr int columns_of_lane = 4;
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// above[band, x] becomes the sum of all bands above.
+/// Replaces above[band, x] by the sum of all bands above.
 template <typename Sum>
 __global__ void __launch_bounds__(threads) add_bands(int width, int bands, Sum* above) {
   constexpr int at_once = 16;  // loads in flight
@@ -84,7 +84,7 @@ __device__ void add_along(LaneColumns<Sum>& values, Sum before) {
   for (int i = 0; i < columns_of_lane; ++i) values.sum[i] += before + (lane > 0 ? left_sum : Sum{0});
 }
 
-/// A block computes the rows of the table of one band, from left to right. Warp 0 has the row of sums from
+/// Computes the rows of the table of one band per block, from left to right. Warp 0 has the row of sums from
 /// above, each other warp one row of the image: sums along the rows, then down the columns.
 template <typename T, Power power>
 __global__ void __launch_bounds__(band_threads, 3)
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(band_threads, 3)
       before = __shfl_sync(all_lanes, values.sum[columns_of_lane - 1], warp_size - 1);
       along[buffer][row][lane] = values;
       values = load(x0 + chunk);
-      __syncthreads();  // one barrier per chunk: the other buffer is still read
+      __syncthreads();  // one barrier per chunk is enough: the other buffer is still read
       if (x0 + column >= in.width) continue;
       const Sum* column_of_row = reinterpret_cast<const Sum*>(along[buffer]) + column;
       Sum sum = 0;
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(band_threads, 3)
         if (first + r >= first_row && first + r < rows) target[r * pitch] = sum;
       }
     }
-    __syncthreads();  // the buffers are used again for the next band
+    __syncthreads();  // the next band uses the buffers again
   });
 }
 static_assert(band_warps == columns_of_lane * (band_threads / chunk));

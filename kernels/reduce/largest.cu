@@ -4,9 +4,9 @@
 
 #include "reduce/segments.cuh"
 
-// Elements become 64-bit keys: the value in the upper half, the complement of the index in the lower half. So
-// one comparison ranks them as the interface says, and no two are equal. A block keeps the best keys of a
-// part of a segment as a sorted run; pairs of runs are merged until one is left. The length of runs is a
+// Elements become 64-bit keys: the value in the upper half, the complement of the index in the lower half, so
+// that one comparison ranks them as the interface says, and no two are equal. A block keeps the best keys of
+// a part of a segment as a sorted run; pairs of runs are merged until one is left. The length of runs is a
 // power of two >= k.
 namespace dic::kernels {
 namespace {
@@ -16,13 +16,13 @@ using Key = unsigned long long;
 constexpr int threads = 256;
 constexpr int stretch = 8;                         ///< keys that a thread sorts or merges
 constexpr int capacity = threads * stretch;        ///< candidates, sorted together
-constexpr int elements_per_step = 4;               ///< of a thread
+constexpr int elements_per_step = 4;               ///< elements that a thread reads per step
 constexpr int step = threads * elements_per_step;  ///< elements that a block reads between two barriers
 static_assert(step <= capacity && most_largest <= capacity);
 
-constexpr Key no_key = 0;  ///< below the key of every element
+constexpr Key no_key = 0;  ///< smaller than the key of every element
 
-/// Floats in the order of unsigned numbers, and back.
+/// Maps floats to unsigned numbers of the same order; unordered() maps them back.
 __device__ unsigned ordered(float value) {
   const unsigned bits = __float_as_uint(value);
   return bits >> 31 ? ~bits : bits | 0x80000000u;
@@ -46,8 +46,8 @@ __device__ void sort_own(Key (&keys)[stretch]) {
   }
 }
 
-/// How many of the first `rank` keys of two merged runs come from `a` (Green, Odeh & Birk 2012): the smallest
-/// i such that a[i] does not belong before b[rank - i - 1].
+/// Number of keys from `a` among the first `rank` keys of two merged runs (Green, Odeh & Birk 2012): the
+/// smallest i such that a[i] does not belong before b[rank - i - 1].
 __device__ int co_rank(int rank, const Key* a, const Key* b, int length) {
   int low = max(0, rank - length), high = min(rank, length);
   while (low < high) {
@@ -79,10 +79,10 @@ struct Selection {
   int waiting;
 };
 
-/// Merges the candidates into the best `run_length` keys. Called by all threads.
+/// Merges the candidates into the best `run_length` keys. All threads must call it.
 __device__ void absorb(Selection& s, int run_length) {
   const int first = threadIdx.x * stretch;
-  int runs = run_length / stretch;  // at least; a power of two that holds all candidates
+  int runs = run_length / stretch;  // lower bound; becomes a power of two that holds all candidates
   while (runs * stretch < s.waiting) runs *= 2;
   Key keys[stretch];
 #pragma unroll
@@ -116,7 +116,7 @@ __device__ void absorb(Selection& s, int run_length) {
 
 __device__ void wait_for_merging(Selection& s, Key key) { s.candidates[atomicAdd(&s.waiting, 1)] = key; }
 
-/// The keys of a thread's elements in [begin, end).
+/// Loads the keys of a thread's elements in [begin, end).
 __device__ void load_keys(const float* segment, std::int64_t begin, std::int64_t end,
                           Key (&keys)[elements_per_step]) {
 #pragma unroll
@@ -161,16 +161,16 @@ __global__ void __launch_bounds__(threads)
       load_keys(segment, first + step, end, keys);
       __syncthreads();
       const bool full = s.waiting > capacity - step;
-      __syncthreads();  // all threads have read the count before it grows again
+      __syncthreads();  // no thread may add to the count before all have read it
       if (full) absorb(s, run_length);
     }
     absorb(s, run_length);
     for (int i = threadIdx.x; i < run_length; i += threads) runs[task * run_length + i] = s.best[i];
-    __syncthreads();  // the selection is used again for the next task
+    __syncthreads();  // the next task uses the selection again
   });
 }
 
-/// Merges the runs 2 i and 2 i + 1 of every segment; the last of an odd number stays as it is.
+/// Merges the runs 2 i and 2 i + 1 of every segment; the last of an odd number is copied.
 __global__ void __launch_bounds__(threads)
     merge_pairs(std::int64_t segments, int runs, int run_length, const Key* in, Key* out) {
   const int pairs = (runs + 1) / 2, stretches = run_length / stretch;

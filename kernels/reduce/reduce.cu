@@ -18,7 +18,7 @@ struct Add {
   __device__ static Value moved(Value sum, std::int64_t) { return sum; }
 };
 
-/// The extreme element; of equal ones the first.
+/// Picks the extreme element, the first among equal ones.
 template <typename T, bool largest>
 struct Pick {
   using Value = Element<T>;
@@ -31,7 +31,7 @@ struct Pick {
     const bool a_is_better = a.value == b.value ? a.index < b.index : (a.value > b.value) == largest;
     return b.index < 0 || (a.index >= 0 && a_is_better) ? a : b;
   }
-  /// The same element, its index counted from `begin` elements earlier.
+  /// Returns the same element with its index counted from `begin` elements earlier.
   __device__ static Value moved(Value best, std::int64_t begin) {
     return best.index < 0 ? best : Value{best.value, best.index + begin};
   }
@@ -49,8 +49,8 @@ __device__ Element<T> shuffled(Element<T> value, int offset, unsigned lanes) {
   return {shuffled(value.value, offset, lanes), shuffled(value.index, offset, lanes)};
 }
 
-/// Reduces the values of a team of threads: a part of a warp, a warp or a block. The result is in its first
-/// thread.
+/// Reduces the values of a team of threads: a part of a warp, a warp or a block. The first thread of the team
+/// gets the result.
 template <typename Reduction, int team>
 __device__ typename Reduction::Value over_team(typename Reduction::Value value) {
   constexpr int lanes_of_team = team < warp_size ? team : warp_size;
@@ -65,12 +65,12 @@ __device__ typename Reduction::Value over_team(typename Reduction::Value value) 
     __syncthreads();
     if (threadIdx.x == 0)
       for (int w = 1; w < team / warp_size; ++w) value = Reduction::both(value, warps[w]);
-    __syncthreads();  // warps is written again for the next task
+    __syncthreads();  // the next task writes `warps` again
   }
   return value;
 }
 
-/// A team reduces a part of a segment.
+/// Reduces a part of a segment with each team.
 template <typename Reduction, int team, typename T>
 __global__ void __launch_bounds__(threads)
     reduce_parts(const __grid_constant__ Segments<T> in, const __grid_constant__ Parts parts,
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// A block combines the results of the parts of a segment.
+/// Combines the results of the parts of a segment with each block.
 template <typename Reduction>
 __global__ void __launch_bounds__(threads)
     combine_parts(std::int64_t segments, int parts, const typename Reduction::Value* part_values,

@@ -7,8 +7,8 @@
 
 namespace dic::kernels {
 
-/// Division of segments into equal parts (of less than 2^31 elements), one per block. It depends on their
-/// length alone, so that floats are added in the same order on every device.
+/// Division of segments into equal parts (of less than 2^31 elements), one per block. It depends on the
+/// length of the segments alone, so that floats are added in the same order on every device.
 struct Parts {
   int count;
   std::int64_t size;

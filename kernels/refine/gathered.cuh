@@ -5,8 +5,8 @@
 
 namespace dic::kernels {
 
-/// The spline at a displacement (x, y) from the knot at `coefficients`. The displacement alone, without the
-/// position, keeps all digits of a float.
+/// Value of the spline at a displacement (x, y) from the knot at `coefficients`. The displacement alone,
+/// without the position, keeps all digits of a float.
 template <int kDegree, typename T>
 __device__ T gathered_value(const CoefficientPair* coefficients, int stride, T x, T y) {
   const T fx = floor(x), fy = floor(y);
@@ -35,13 +35,13 @@ __device__ BasicWarp<T, kDegree> converted(const BasicWarp<double, kDegree>& w) 
   return {convert(w.x), convert(w.y)};
 }
 
-/// The pixels of a lane: numbers first, first + step, ... of a subset, counted row by row.
+/// Pixels of a lane: numbers first, first + step, ... of a subset, counted row by row.
 struct LanePixels {
   int first, step;
 };
 
-/// Sums for which every pixel loads its own (degree + 1)^2 coefficients: for any deformation, and for clipped
-/// and masked subsets. T: float or double.
+/// Sums for which every pixel loads its own (degree + 1)^2 coefficients. They allow any deformation, and
+/// clipped and masked subsets. T: float or double.
 template <typename T, int kDegree, int kOrder>
 __device__ T gathered_total(const RefineArguments& args, const IterationState<kOrder, double>& state,
                             const LanePixels& pixels) {
@@ -57,7 +57,7 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
   constexpr int at_once = sizeof(T) == sizeof(float) ? 2 : 1;  // pixels whose loads are in flight
   constexpr bool crowded = (kDegree == 5 ? kOrder > 0 : kOrder == 2) && sizeof(T) > sizeof(float);
   while (j <= s.bottom) {
-    if constexpr (crowded) asm volatile("" ::: "memory");  // the displacement stays in shared memory
+    if constexpr (crowded) asm volatile("" ::: "memory");  // keeps the displacement in shared memory
     const auto displacement = converted<T>(state.displacement);
     ReferencePixel f[at_once];
     float2 gradient[at_once];
@@ -66,7 +66,7 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
     bool taken[at_once];
 #pragma unroll
     for (int k = 0; k < at_once; ++k) {
-      // What is hidden may lie outside the current image: the centre is read instead.
+      // Hidden pixels may lie outside the current image: the centre is read instead.
       const bool hidden = j > s.bottom || (masked && reference.masks.hide(state.point, i, j));
       const int column = hidden ? 0 : i, row = hidden ? 0 : j;
       const int index = state.centre + row * stride + column;
@@ -93,8 +93,8 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
   return LaneSums<kOrder, T>::Total::sum_over_warp(sums.values);
 }
 
-/// The variant for points that the sliding variant does not finish. It continues from their last iteration,
-/// and leaves to the cooperative variant what has not converged when sums should be double.
+/// Variant for points that the sliding variant does not finish. It continues from their last iteration, and
+/// leaves points that have not converged when sums should be double to the cooperative variant.
 template <int kDegree, int kOrder>
 struct Gathering {
   using Real = double;
@@ -116,9 +116,10 @@ struct Gathering {
   }
 };
 
-/// The cooperative float64 variant, for points that converge slowly or not at all: all iterations anew, the
-/// later ones with sums in double, where rounding errors of floats would decide the status. Such points are
-/// few and take many iterations: all warps of a block work on one point, each on a fixed part of its pixels.
+/// The cooperative float64 variant, for points that converge slowly or not at all. It repeats all iterations,
+/// the later ones with sums in double, where rounding errors of floats would decide the status. Such points
+/// are few and take many iterations: all warps of a block work on one point, each on a fixed part of its
+/// pixels.
 template <int kDegree, int kOrder>
 struct Cooperative : Gathering<kDegree, kOrder> {
   using Real = double;

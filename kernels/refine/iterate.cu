@@ -6,19 +6,20 @@
 #include "refine/point.cuh"
 #include "refine/sliding.cuh"
 
-// Gauss-Newton iterations. A warp works on a few points. First all lanes sum over one point after the other.
-// Then one lane per point does the scalar part of the iteration, for all points of the warp at the same time.
-// A point that is done is replaced by the next one.
+// Gauss-Newton iterations. A warp works on a few points: first all lanes sum over one point after the other,
+// then one lane per point does the scalar part of the iteration, for all points of the warp at the same time.
+// The next point replaces a finished one.
 namespace dic::kernels {
 namespace {
 
-/// Points of a warp: so many that their pixels stay in the L1 cache.
+/// Largest number of points per warp whose pixels stay in the L1 cache.
 constexpr int most_points = 8;
-/// 12 warps leave a thread 80 registers; 8 warps 128, which the quintic spline and sums in double need.
+/// Number of warps: 12 leave a thread 80 registers, 8 leave 128, which the quintic spline and sums in double
+/// need.
 template <int kDegree>
 constexpr int warps_sliding = kDegree == 3 ? 12 : 8;
 constexpr int warps_gathering = 8;
-constexpr int most_cooperative_points = 8;  ///< of a block: one per warp
+constexpr int most_cooperative_points = 8;  ///< per block, one per warp
 constexpr int blocks_per_multiprocessor = 2;
 constexpr std::int16_t most_iterations =
     std::numeric_limits<std::int16_t>::max();  ///< fits the type of the result
@@ -28,8 +29,8 @@ constexpr int least_blocks = 1;  // with two blocks, registers would spill
 constexpr int least_blocks = blocks_per_multiprocessor;
 #endif
 
-/// The tasks of a block; lanes take them one by one. only_unfinished: only those that the variants before
-/// left unfinished. Where these are few, they are listed, so that lanes need not look at all others.
+/// The tasks of a block, which lanes take one by one. only_unfinished: only the tasks that earlier variants
+/// left unfinished. If these are few, they are listed, so that lanes need not look at all others.
 template <bool only_unfinished>
 struct Queue {
   static constexpr int most_listed = only_unfinished ? 1024 : 1;
@@ -41,13 +42,13 @@ struct Queue {
   int taken, unfinished;
   std::int32_t listed[most_listed];
 
-  /// Called by one thread of the block. tasks: at least 1.
+  /// Fills the queue. One thread of the block must call it. tasks: at least 1.
   __device__ void fill(const RefineArguments& args, std::int64_t tasks) {
     count = tasks;
     order = TaskOrder::make(count, args.reference.points_in_a_row, gridDim.x, most_at_once);
     taken = unfinished = 0;
   }
-  /// The next task; no_task where there is none.
+  /// Takes the next task; returns no_task if there is none.
   __device__ std::int32_t take() {
     for (;;) {
       const int number = atomicAdd(&taken, 1);
@@ -58,7 +59,7 @@ struct Queue {
       if (task < count) return static_cast<std::int32_t>(task);
     }
   }
-  /// Returns how many tasks of this block are unfinished. Called by all threads.
+  /// Lists the unfinished tasks of this block and returns their number. All threads must call it.
   __device__ int list_unfinished(const RefineResult* results) {
     for (int number = static_cast<int>(threadIdx.x); place(number) < order.places;
          number += static_cast<int>(blockDim.x)) {
@@ -103,7 +104,7 @@ __device__ void refine_tasks(const RefineArguments& args) {
   const int waiting =
       Variant::exact ? queue.list_unfinished(args.results) : static_cast<int>(count / gridDim.x);
   const int points_of_warp =
-      min(max(waiting / kWarps, 1), most_points);  // few points: distributed over all warps
+      min(max(waiting / kWarps, 1), most_points);  // a few points are distributed over all warps
   Own* progress = all_progress[threadIdx.x / warp_size];
   const int lane = lane_index();
   if (lane < most_points) progress[lane].task = no_task;
@@ -129,18 +130,18 @@ __global__ void __launch_bounds__(warps_sliding<kDegree>* warp_size, least_block
   refine_tasks<kOrder, warps_sliding<kDegree>, Sliding<kDegree, kOrder>>(args);
 }
 
-/// Continues what refine_sliding left unfinished.
+/// Continues with the tasks that refine_sliding left unfinished.
 template <int kDegree, int kOrder>
 __global__ void __launch_bounds__(warps_gathering* warp_size, least_blocks)
     refine_gathering(const __grid_constant__ RefineArguments args) {
   refine_tasks<kOrder, warps_gathering, Gathering<kDegree, kOrder>>(args);
 }
 
-/// A block has up to 8 points: its warps sum over parts of each, then one lane of the first warp per point
-/// does the scalar part.
+/// Blocks per multiprocessor. A block has up to 8 points: its warps sum over parts of each, then one lane of
+/// the first warp per point does the scalar part.
 template <int kDegree, int kOrder>
 constexpr int cooperative_blocks =
-    kDegree == 5 && kOrder == 2 ? 1 : least_blocks;  // or registers would spill
+    kDegree == 5 && kOrder == 2 ? 1 : least_blocks;  // with more blocks, registers would spill
 template <int kDegree, int kOrder>
 __global__ void __launch_bounds__(Cooperative<kDegree, kOrder>::parts* warp_size,
                                   cooperative_blocks<kDegree, kOrder>)

@@ -8,7 +8,7 @@
 #include "refine/column_schedule.hpp"
 #include "refine/window.hpp"
 
-/// What all variants of the iterations have in common: arguments, order of the tasks, state of a point, sums.
+/// Arguments, order of the tasks, state of a point and sums that all variants of the iterations share.
 namespace dic::kernels {
 
 __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % warp_size); }
@@ -17,11 +17,11 @@ __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % warp_
 /// neighbours, and its warps share pixels in the cache.
 struct TaskOrder {
   static constexpr int most_rows = 12;
-  int columns, rows;    ///< of a strip
+  int columns, rows;    ///< size of a strip
   int tile;             ///< places that a block takes at once; all blocks take equally many tiles
-  std::int64_t places;  ///< some have no task
+  std::int64_t places;  ///< number of places, some of which have no task
 
-  /// count: at least 1. most_tile: upper limit of `tile`.
+  /// Order for at least 1 task (count). most_tile: upper limit of `tile`.
   __device__ static TaskOrder make(std::int64_t count, int points_in_a_row, std::int64_t blocks,
                                    int most_tile) {
     TaskOrder order{1, 1, 1, 0};
@@ -56,7 +56,7 @@ struct RefineArguments {
   Window window;
 };
 
-/// Degree of the polynomials of a shape function; order 0 has slopes too, which stay 0.
+/// Degree of the polynomials of a shape function; order 0 also has slopes, which stay 0.
 template <int kOrder>
 constexpr int polynomial_degree = kOrder == 2 ? 2 : 1;
 template <int kOrder, typename T = float>
@@ -67,8 +67,8 @@ template <int kOrder, typename T = float>
 struct LaneSums {
   static constexpr int terms = icgn::monomial_count(kOrder), count = 3 + 2 * terms;
   using Total = TransposedSum<count>;
-  /// e, e e, f e (f: grey value of the reference), then dx e i^a j^b, then dy e i^a j^b. Gradients in the
-  /// unit of gradient_unit().
+  /// Sums of e, e e, f e (f: grey value of the reference), then dx e i^a j^b, then dy e i^a j^b. Gradients
+  /// are in the unit of gradient_unit().
   T values[count] = {};
 
   __device__ void add(float weight, T e, float f, float2 gradient, float i, float j) {
@@ -95,20 +95,20 @@ struct LaneSums {
   }
 };
 
-/// Rows of a block where the displacement does not change along columns.
+/// Value of rows_of_block if the displacement does not change along columns.
 constexpr int all_rows = 1 << 30;
 
-/// What the sums of an iteration depend on.
+/// State of a point on which the sums of an iteration depend.
 template <int kOrder, typename T = float>
 struct IterationState {
   ShapeOf<kOrder, T> displacement;  ///< relative to whole pixels
-  T contrast;                       ///< of the current subset, divided by that of the reference
+  T contrast;                       ///< contrast of the current subset, divided by that of the reference
   T offset;                         ///< grey value of the fit where the reference is 0
   std::int32_t point;
-  int centre;                ///< of the subset, as an index within a plane
+  int centre;                ///< centre of the subset, as an index within a plane
   int shift;                 ///< whole-pixel displacement, as a distance within a plane
   int rows_of_block;         ///< see Sliding::rows_of_block
-  std::uint16_t iterations;  ///< done
+  std::uint16_t iterations;  ///< number of finished iterations
   bool whole;                ///< all pixels of the square count
 };
 

@@ -2,19 +2,19 @@
 
 #include "refine/iteration.cuh"
 
-// The scalar part of the refinement: one lane per point.
+// The scalar part of the refinement, done by one lane per point.
 namespace dic::kernels {
 
 /// Status of a point that a variant leaves to the next one.
 constexpr Status unfinished{255};
 /// Status of a point that is being refined.
 constexpr Status under_way{254};
-/// Status of a point that no variant needs to try again: low_correlation.
+/// Status of a point with low_correlation that no variant needs to try again.
 constexpr Status hopeless{253};
 
 constexpr std::int32_t no_task = -1;
 
-/// The state of a point between iterations, in shared memory. With sizes that are no multiple of 16 bytes,
+/// State of a point between iterations, in shared memory. With sizes that are no multiple of 16 bytes,
 /// registers spill.
 template <int kOrder, typename T>
 struct alignas(16) Progress {
@@ -22,18 +22,18 @@ struct alignas(16) Progress {
   IterationState<kOrder, T> state;
   float room;  ///< see room_of
   T zncc;
-  T last_step;               ///< px, largest displacement; 0: none yet
+  T last_step;               ///< largest displacement, px; 0: none yet
   T step_before;             ///< see icgn::is_last_step
-  T misfit, noise_fraction;  ///< foretold for after the last step; see icgn
+  T misfit, noise_fraction;  ///< predicted values after the last step; see icgn
   bool loose;  ///< the sums of this iteration are less accurate, as Sliding::reach allows after long steps
   bool converged;
   bool from_start;  ///< this variant did all iterations
   Status status;
-  T totals[warp_size];  ///< over all pixels, as LaneSums::Total leaves them in the lanes
+  T totals[warp_size];  ///< sums over all pixels, distributed over the lanes as by LaneSums::Total
 };
 
-/// How far all pixels of a subset may move from their whole-pixel displacement without leaving the current
-/// image, px.
+/// Largest distance that all pixels of a subset may move from their whole-pixel displacement without leaving
+/// the current image, px.
 __device__ inline float room_of(const RefineArguments& args, const PreparedSubset& s,
                                 const RefineTask& task) {
   const int x = s.x + task.u, y = s.y + task.v;
@@ -48,7 +48,7 @@ struct SubsetRectangle {
   int left, right, top, bottom;
 };
 
-/// Do the displaced pixels of a rectangle stay in the current image?
+/// True if the displaced pixels of a rectangle stay in the current image.
 template <typename T, int kDegree>
 __device__ bool corners_inside(const RefineArguments& args, const BasicWarp<T, kDegree>& displacement,
                                const PreparedSubset& s, const RefineTask& task, const SubsetRectangle& r) {
@@ -70,7 +70,7 @@ __device__ bool corners_inside(const RefineArguments& args, const BasicWarp<T, k
   return inside;
 }
 
-/// Do those pixels of a masked subset that count?
+/// True if the displaced pixels of a masked subset that count stay in the current image.
 template <typename T, int kDegree>
 __device__ bool rows_inside(const RefineArguments& args, const BasicWarp<T, kDegree>& displacement,
                             const PreparedSubset& s, const RefineTask& task) {
@@ -102,7 +102,7 @@ __device__ bool is_finite(const BasicWarp<T, kDegree>& d) {
   return isfinite(kDegree == 1 ? linear : linear + d.x.xx + d.x.xy + d.x.yy + d.y.xx + d.y.xy + d.y.yy);
 }
 
-/// The Gauss-Newton matrix of a point, as `prepare` stored it.
+/// Gauss-Newton matrix of a point, as `prepare` stored it.
 template <int kOrder, typename T>
 struct GaussNewtonMatrix {
   static constexpr int kParameters = 2 * icgn::monomial_count(kOrder);
@@ -111,7 +111,7 @@ struct GaussNewtonMatrix {
   __device__ GaussNewtonMatrix(const RefineArguments& args, std::int64_t point)
       : values(reinterpret_cast<const float4*>(args.matrices + point * matrix_floats(kOrder))) {}
 
-  /// Takes from the right-hand side `residual` what changes of mean and contrast explain.
+  /// Subtracts from the right-hand side `residual` the part that changes of mean and contrast explain.
   __device__ void project(T (&residual)[kParameters], T mean, T covariance) const {
     each<2 * kParameters>(0, [&](int k, float value) {
       if (k < kParameters)
@@ -121,7 +121,7 @@ struct GaussNewtonMatrix {
     });
   }
 
-  /// Product of the inverse with `right`.
+  /// Multiplies the inverse with `right`.
   __device__ void multiply(const T (&right)[kParameters], T (&out)[kParameters]) const {
 #pragma unroll
     for (T& value : out) value = 0;
@@ -135,7 +135,7 @@ struct GaussNewtonMatrix {
   }
 
  private:
-  /// Calls body(k, value) for kCount values from number `first` on.
+  /// Calls body(k, value) for kCount values, beginning with number `first`.
   template <int kCount, typename Body>
   __device__ void each(int first, Body&& body) const {
 #pragma unroll
@@ -149,7 +149,7 @@ struct GaussNewtonMatrix {
   }
 };
 
-/// The refinement of one point. Variant: see Sliding.
+/// Refinement of one point. Variant: see Sliding.
 template <int kOrder, typename Variant>
 class Point {
  public:
@@ -167,7 +167,7 @@ class Point {
     if (Variant::exact && so_far.status != unfinished) return;
     const RefineTask& t = args_.tasks.first[number];
     if (!Variant::exact && t.point == no_point) {
-      so_far.status = Status::masked;  // so that the next variants leave it alone
+      so_far.status = Status::masked;  // the next variants skip this point
       return;
     }
     p_.task = number;
@@ -185,13 +185,13 @@ class Point {
                                                            : unfinished;
   }
 
-  /// Prepares an iteration. False: there is none; the result is stored.
+  /// Prepares an iteration. Returns false if there is none; the result is then stored.
   __device__ bool may_iterate() {
     if (p_.status == under_way) p_.status = status_before_iteration();
     const bool failed =
         p_.status != Status::ok && p_.status != under_way && p_.status != unfinished && p_.status != hopeless;
     if (failed && subset().status == Status::ok && Variant::leaves(p_.from_start, p_.state.iterations)) {
-      // Where convergence is slow, the status depends on the path: the next variant begins at the start.
+      // If convergence is slow, the status depends on the path: the next variant begins at the start.
       start_at(task().start, 0);
       p_.status = unfinished;
     }
@@ -246,7 +246,7 @@ class Point {
     if (args_.tasks.most_residuals &&
         icgn::is_hopeless(iteration, residual_sd(), args_.tasks.most_residuals[p_.state.point]))
       return hopeless;
-    // The gathering variant repeats a last iteration that is not trusted: nothing may be left to go then.
+    // The gathering variant repeats a last iteration that is not trusted: no step may be left then.
     p_.step_before = Variant::trusts(sigma(), iteration) ? p_.last_step : Real{0};
     const ShapeOf<kOrder, Real> step = step_of(mean, rest, sd_ratio);
     p_.last_step = largest_displacement(step, radius());
@@ -268,7 +268,7 @@ class Point {
   __device__ float residual_sd() const {
     return icgn::residual_sd(static_cast<float>(p_.zncc), subset().energy, subset().count, subset().fitted);
   }
-  /// Of the displacement, px.
+  /// Standard deviation of the displacement, px.
   __device__ float sigma() const {
     return residual_sd() * fmaxf(subset().unit_sigma_u, subset().unit_sigma_v);
   }

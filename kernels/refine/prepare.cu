@@ -17,8 +17,8 @@ namespace {
 constexpr int threads = 256;
 constexpr int warps = threads / warp_size;
 
-/// Calls body(i, j, grey, gradient) for the pixels of this lane that count. number: of the subset's mask, if
-/// there are masks.
+/// Calls body(i, j, grey, gradient) for the pixels of this lane that count. number: number of the subset's
+/// mask, if there are masks.
 template <typename Body>
 __device__ void each_pixel(const RefineReference& reference, const PreparedSubset& s, std::int32_t number,
                            Body&& body) {
@@ -39,7 +39,7 @@ __device__ void each_pixel(const RefineReference& reference, const PreparedSubse
   }
 }
 
-/// One row per lane of a symmetric N x N matrix; lanes from N on hold zeros.
+/// Symmetric N x N matrix with one row per lane; lanes from N on hold zeros.
 template <int N>
 struct Rows {
   double row[N];
@@ -52,8 +52,8 @@ struct Rows {
     return value;
   }
 
-  /// Replaces a matrix of unit diagonal by its inverse (symmetric sweeps); false where it is not positive
-  /// definite. The same result in all lanes.
+  /// Replaces a matrix of unit diagonal by its inverse (symmetric sweeps). Returns false in all lanes if the
+  /// matrix is not positive definite.
   __device__ bool invert() {
     const int lane = threadIdx.x % warp_size;
     bool positive = true;
@@ -75,8 +75,8 @@ struct Rows {
   }
 };
 
-/// Sums over the warp, distributed over its lanes: of products of the steepest-descent images SD, f and 1.
-/// Lane r < N has row r. All members are called by all lanes.
+/// Sums over the warp, distributed over its lanes: products of the steepest-descent images SD, f and 1. Lane
+/// r < N has row r. All lanes must call all members.
 template <int kOrder>
 class WarpSums {
  public:
@@ -89,11 +89,11 @@ class WarpSums {
         xy_(Products::sum_over_warp(sums.dx_dy)),
         yy_(Products::sum_over_warp(sums.dy_dy)) {}
 
-  /// sum f^2.
+  /// Sum of f^2.
   __device__ float energy() const { return from_lane(grey_, Grey::lane_of(N)); }
-  /// sum dx^2 + dy^2.
+  /// Sum of dx^2 + dy^2.
   __device__ float slopes() const { return from_lane(xx_, 0) + from_lane(yy_, 0); }
-  /// Of the lane's row: sum SD, sum SD f, column c of sum SD SD^T.
+  /// Sum of SD for the lane's row; grey(): sum of SD f; product(c): column c of sum SD SD^T.
   __device__ double sum() const { return factor() * from_lane(linear_, Linear::lane_of(lane() % N)); }
   __device__ double grey() const { return factor() * from_lane(grey_, Grey::lane_of(lane() % N)); }
   __device__ double product(int c) const {
@@ -115,7 +115,7 @@ class WarpSums {
   float linear_, grey_, xx_, xy_, yy_;
 };
 
-/// Sums by the squares of the weights, by which noise counts.
+/// Sums weighted by the squared weights, which determine the effect of noise.
 template <int kOrder>
 struct SquaredWeights {
   WarpSums<kOrder> sums;
@@ -129,9 +129,9 @@ __device__ inline double sum_of_lanes(double value) {
   return value;
 }
 
-/// Standard deviations of weighted least squares for a noise of variance 1, and what follows from them. sum,
-/// grey: of the lane's row of the weighted sums; inverse: the lane's row of the inverse matrix; of_u, of_v:
-/// its columns.
+/// Computes the standard deviations of weighted least squares for a noise of variance 1, and values that
+/// follow from them. sum, grey: values of the lane's row of the weighted sums; inverse: the lane's row of the
+/// inverse matrix; of_u, of_v: columns of the inverse matrix.
 template <int kOrder, int N = WarpSums<kOrder>::N>
 __device__ void predict(const PrepareArguments& args, const SquaredWeights<kOrder>& squared, double sum,
                         double grey, const double (&inverse)[N], const float (&of_u)[N],
@@ -163,8 +163,8 @@ __device__ void predict(const PrepareArguments& args, const SquaredWeights<kOrde
   s.gradient_noise = icgn::gradient_noise<N, float>(of_u, of_v, x, y, squared.count * args.noise_gain);
 }
 
-/// Builds, tests and inverts the Gauss-Newton matrix and stores it; sets status and what sigma needs.
-/// squared: null for uniform weights.
+/// Builds, tests and inverts the Gauss-Newton matrix and stores it; sets the status and the values that sigma
+/// needs. squared: null for uniform weights.
 template <int kOrder>
 __device__ void invert_exactly(const PrepareArguments& args, const WarpSums<kOrder>& sums,
                                const SquaredWeights<kOrder>* squared, PreparedSubset& s, float* matrix) {
@@ -184,7 +184,8 @@ __device__ void invert_exactly(const PrepareArguments& args, const WarpSums<kOrd
   }
   const double diagonal = hessian.diagonal();
   const bool positive = __all_sync(all_lanes, diagonal > 0 || !active);
-  // Scaled to a unit diagonal, so that the test for a missing direction does not depend on units.
+  // The matrix is scaled to a unit diagonal, so that the test for a missing direction does not depend on
+  // units.
   const double scale = active ? rsqrt(diagonal) : 0.0;
 #pragma unroll
   for (int c = 0; c < N; ++c) hessian.row[c] *= scale * from_lane(scale, c);
@@ -223,7 +224,7 @@ __device__ void invert_exactly(const PrepareArguments& args, const WarpSums<kOrd
   matrix[N + lane] = static_cast<float>(grey * inverse_energy);
 }
 
-/// The rectangle around the pixels of a subset that count, of one lane and then of the warp.
+/// The rectangle around the pixels of a subset that count, first of one lane, then of the warp.
 struct Bounds {
   int left = INT_MAX, right = INT_MIN, top = INT_MAX, bottom = INT_MIN;
 
@@ -233,7 +234,7 @@ struct Bounds {
     top = min(top, j);
     bottom = max(bottom, j);
   }
-  /// Called by all lanes.
+  /// Stores the rectangle of the whole warp. All lanes must call it.
   __device__ void apply(PreparedSubset& s) const {
     s.left = static_cast<std::int16_t>(__reduce_min_sync(all_lanes, left));
     s.right = static_cast<std::int16_t>(__reduce_max_sync(all_lanes, right));
@@ -242,7 +243,7 @@ struct Bounds {
   }
 };
 
-/// number: see each_pixel. kWindow: pixels have weights.
+/// Prepares one subset by a warp. number: see each_pixel. kWindow: pixels have weights.
 template <int kOrder, bool kWindow>
 __device__ void prepare(const PrepareArguments& args, std::int32_t number, PreparedSubset& s, float least,
                         float* matrix) {
@@ -266,7 +267,7 @@ __device__ void prepare(const PrepareArguments& args, std::int32_t number, Prepa
   s.weighted = pixels < static_cast<float>((s.right - s.left + 1) * (s.bottom - s.top + 1));
   s.mean = warp_sum(total) / s.count;
   const float unit = gradient_unit(*args.reference.range);
-  const auto sums_over = [&](auto&& power) {  // of the weights
+  const auto sums_over = [&](auto&& power) {  // power of the weights
     Sums<kOrder> sums;
     each_pixel(args.reference, s, number, [&](float i, float j, float grey, float2 gradient) {
       sums.add(power(weight_at(i, j)), grey - s.mean, unit * gradient.x, unit * gradient.y, i, j);
@@ -296,7 +297,7 @@ __device__ void prepare(const PrepareArguments& args, std::int32_t number, Prepa
   s.noise_share = 2 * args.noise_gain * s.energy / s.noise_share;
 }
 
-/// Blocks of a multiprocessor; with two of them registers would spill where there is a window.
+/// Blocks per multiprocessor; with two of them, registers would spill if pixels have weights.
 template <bool kMany>
 constexpr int blocks_at_once = kMany ? 1 : 2;
 
@@ -318,7 +319,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once<kWindow>)
   });
 }
 
-/// The same for parts of subsets, listed in `count`; of order 2, masks need more registers, too.
+/// As prepare_subsets, for the parts of subsets that `count` counts; masks of order 2 also need more
+/// registers.
 template <int kOrder, bool kWindow>
 __global__ void __launch_bounds__(threads, blocks_at_once<kWindow || kOrder == 2>)
     prepare_parts(const __grid_constant__ PrepareArguments args, const std::int32_t* count,

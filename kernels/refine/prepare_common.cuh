@@ -8,10 +8,10 @@
 #include "filter/reference_pixel.cuh"
 #include "refine/window.hpp"
 
-/// What both ways to prepare subsets have in common.
+/// Parts that both ways to prepare subsets share.
 namespace dic::kernels {
 
-/// Lane `source`'s value in every lane; source may differ from lane to lane.
+/// Returns the value of lane `source`, which may differ from lane to lane.
 template <typename T>
 __device__ T from_lane(T value, int source) {
   return __shfl_sync(all_lanes, value, source);
@@ -25,7 +25,7 @@ struct PrepareArguments {
   Window window;
   float noise_gain;
   const int *x, *y;
-  float least_pixels;  ///< of a whole subset, see refine::least_pixels
+  float least_pixels;  ///< for a whole subset, see refine::least_pixels
 
   __device__ float flat_sd() const { return static_cast<float>(icgn::flat_sd) * grey_scale(); }
   __device__ float largest_unit_sigma() const {
@@ -33,11 +33,12 @@ struct PrepareArguments {
   }
 
  private:
-  /// 1/255 of the largest grey value.
+  /// Grey value of 1/255 of the largest one.
   __device__ float grey_scale() const { return fmaxf(reference.range->largest / 255, 1e-20f); }
 };
 
-/// Cuts the rectangle of a subset to the image; status out_of_image where less than `least` px remain.
+/// Cuts the rectangle of a subset to the image; the status becomes out_of_image if less than `least` px
+/// remain.
 __device__ inline void clip_to_image(const PrepareArguments& args, PreparedSubset& s, float least) {
   const PlaneLayout& layout = args.reference.layout;
   s.left = static_cast<std::int16_t>(max(s.left, -s.x));
@@ -49,7 +50,7 @@ __device__ inline void clip_to_image(const PrepareArguments& args, PreparedSubse
   if (outside || static_cast<float>(inside) < least) s.status = Status::out_of_image;
 }
 
-/// The part of the subset inside the image; status out_of_image where that is too little.
+/// The part of the subset inside the image; the status is out_of_image if that is too small.
 __device__ inline PreparedSubset subset_in_image(const PrepareArguments& args, std::int64_t task) {
   PreparedSubset s;
   s.x = args.x[task];
@@ -60,13 +61,13 @@ __device__ inline PreparedSubset subset_in_image(const PrepareArguments& args, s
   return s;
 }
 
-/// Are the rows of the subset in memory (see RefineReference::rows)?
+/// True if the rows of the subset are in memory (see RefineReference::rows).
 __device__ inline bool has_pixels(const PrepareArguments& args, const PreparedSubset& s) {
   const RowRange& rows = args.reference.rows;
   return s.status != Status::ok || (s.y + s.top >= rows.first && s.y + s.bottom < rows.last);
 }
 
-/// See GradientNoise; for uniform weights. of_u, of_v: columns of the inverse matrix.
+/// Gradient noise for uniform weights, see GradientNoise. of_u, of_v: columns of the inverse matrix.
 template <int N>
 __device__ GradientNoise gradient_noise_of(const PrepareArguments& args, const PreparedSubset& s,
                                            const float (&of_u)[N], const float (&of_v)[N]) {
@@ -84,7 +85,7 @@ struct Sums {
 
   __device__ void add(float weight, float f, float dx, float dy, float i, float j) {
     grey[2 * terms] += weight * f * f;
-    float powers[2 * kOrder + 1];  // of j
+    float powers[2 * kOrder + 1];  // powers of j
     powers[0] = 1;
 #pragma unroll
     for (int b = 1; b <= 2 * kOrder; ++b) powers[b] = powers[b - 1] * j;

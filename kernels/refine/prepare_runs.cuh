@@ -4,15 +4,15 @@
 
 // Preparation of neighbouring points in one row of pixels, whose subsets have most columns in common. A warp
 // sums every column once, one lane per column. Then one lane per point adds its columns and inverts its
-// Gauss-Newton matrix, in float. Left over are subsets for which float is not precise enough (clipped, masked
-// and nearly flat ones), and all where the pixels have weights.
+// Gauss-Newton matrix, in float. Subsets for which float is not precise enough (clipped, masked and nearly
+// flat ones) are left over, and all subsets if pixels have weights.
 namespace dic::kernels {
 
 /// Status of a subset that is left to prepare.cu.
 constexpr Status left_over{255};
 
 constexpr int run_threads = 128;
-/// Most columns that a warp sums at once.
+/// Largest number of columns that a warp sums at once.
 constexpr int run_columns = 192;
 
 /// Sums over a column, in this order: dx dx, dx dy and dy dy times powers of j; dx, dy, f dx and f dy times
@@ -71,9 +71,9 @@ constexpr int run_bytes = run_threads /
 
 /// Neighbouring points that a warp prepares together.
 struct Run {
-  int y, left;  ///< pixels: of the centres; first column
+  int y, left;  ///< row of the centres; first column, px
   int columns;
-  float offset;  ///< of grey values, near their mean
+  float offset;  ///< offset of grey values, near their mean
 };
 
 /// The column sums of a run in shared memory, as [sum][column].
@@ -84,7 +84,7 @@ class RunSums {
 
   __device__ explicit RunSums(float* shared) : shared_(shared) {}
 
-  /// Called by all lanes of the warp.
+  /// Sums the columns of a run. All lanes of the warp must call it.
   __device__ void sum(const PrepareArguments& args, const Run& run) const {
     const int radius = args.subset / 2, stride = args.reference.layout.stride;
     const float unit = gradient_unit(*args.reference.range);
@@ -101,7 +101,7 @@ class RunSums {
     }
   }
 
-  /// Sums over a subset that begins at column `first`; grey values relative to the offset.
+  /// Sums over a subset that begins at column `first`; grey values are relative to the offset.
   __device__ float add_up(int first, int size, Sums<kOrder>& out) const {
     float total = 0;
     for (int c = first; c < first + size; ++c) {
@@ -127,8 +127,8 @@ struct Triangle {
     return r >= c ? values[r * (r + 1) / 2 + c] : values[c * (c + 1) / 2 + r];
   }
 
-  /// Replaces a matrix of unit diagonal by its inverse (symmetric sweeps); false where float is not precise
-  /// enough to decide whether it is positive definite.
+  /// Replaces a matrix of unit diagonal by its inverse (symmetric sweeps). Returns false if float is not
+  /// precise enough to decide whether it is positive definite.
   __device__ bool invert() {
     constexpr float least_pivot = 1e-3f;
     bool certain = true;
@@ -156,8 +156,8 @@ struct Triangle {
   }
 };
 
-/// Inverts and stores the Gauss-Newton matrix of one subset, by one lane. False: the subset is left over,
-/// also because a unit sigma is not below `largest`.
+/// Inverts and stores the Gauss-Newton matrix of one subset, by one lane. Returns false if the subset is left
+/// over, also because a unit sigma is not below `largest`.
 template <int kOrder>
 __device__ bool invert_hessian(const PrepareArguments& args, const Sums<kOrder>& sums, float largest,
                                PreparedSubset& s, float* matrix) {
@@ -180,8 +180,7 @@ __device__ bool invert_hessian(const PrepareArguments& args, const Sums<kOrder>&
       hessian.at(r, c) = factor * static_cast<float>(q.factor) * product -
                          linear[r] * linear[c] * inverse_count - grey[r] * grey[c] * inverse_energy;
     }
-    scale[r] =
-        rsqrtf(hessian.at(r, r));  // NaN where the matrix is not positive definite, or a pixel is outside
+    scale[r] = rsqrtf(hessian.at(r, r));  // NaN if the matrix is not positive definite, or a pixel is outside
   }
 #pragma unroll
   for (int r = 0; r < N; ++r)
@@ -213,7 +212,7 @@ __device__ bool invert_hessian(const PrepareArguments& args, const Sums<kOrder>&
   return true;
 }
 
-/// Prepares one subset of a run, by one lane. False: it is left over.
+/// Prepares one subset of a run, by one lane. Returns false if it is left over.
 template <int kOrder>
 __device__ bool prepare(const PrepareArguments& args, const Run& run, const RunSums<kOrder>& columns,
                         PreparedSubset& s, float* matrix) {
@@ -227,20 +226,21 @@ __device__ bool prepare(const PrepareArguments& args, const Run& run, const RunS
   s.energy = squares - mean * total;
   const float flat = args.flat_sd();
   constexpr float doubt = 100, least_share = 1e-3f;
-  constexpr float doubtful_sigma = 0.04f;  // of the largest one: below it, few points converge slowly
+  constexpr float doubtful_sigma = 0.04f;  // share of the largest sigma below which few points converge
+                                           // slowly
   if (!(s.energy > doubt * flat * flat * s.count && s.energy > least_share * squares)) return false;
   s.fitted = icgn::fitted_parameters(2 * Sums<kOrder>::terms);
   s.noise_share = 2 * args.noise_gain * s.energy / (sums.dx_dx[0] + sums.dy_dy[0]);
   return invert_hessian<kOrder>(args, sums, doubtful_sigma * args.largest_unit_sigma(), s, matrix);
 }
 
-/// Is the subset whole, with uniform weights?
+/// True if the subset is whole and has uniform weights.
 __device__ inline bool is_whole(const PrepareArguments& args, const PreparedSubset& s) {
   return args.window.uniform() && s.status == Status::ok && s.right - s.left == args.subset - 1 &&
          s.bottom - s.top == args.subset - 1;
 }
 
-/// A warp takes 32 points and prepares one run of neighbours among them after the other.
+/// Prepares 32 points per warp, one run of neighbours among them after the other.
 template <int kOrder>
 __global__ void __launch_bounds__(run_threads)
     prepare_runs(const __grid_constant__ PrepareArguments args, std::int64_t count, PreparedSubset* subsets,

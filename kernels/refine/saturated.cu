@@ -15,7 +15,7 @@ __device__ T pixel_at(const ImageView& image, int x, int y) {
   return reinterpret_cast<const T*>(static_cast<const std::byte*>(image.data) + y * image.row_bytes)[x];
 }
 
-/// Bits of the pixels with the largest value; a warp does a word.
+/// Finds the bits of the pixels with the largest value, one word per warp.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     find_largest(const __grid_constant__ ImageView image, std::uint32_t* words) {
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// The same for rows of 16-byte words, padded to whole words of bits; a thread does a word.
+/// As find_largest, for rows of 16-byte words, padded to whole words of bits, one word per thread.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     find_largest_aligned(const __grid_constant__ ImageView image, std::uint32_t* words) {
@@ -77,11 +77,12 @@ void find_largest_in(const ImageView& image, const SaturatedPixels& largest, std
     find_largest<T><<<grid_size(largest.size(), 8 * warps), threads, 0, stream>>>(image, words);
 }
 
-/// Squares of 3x3 px alone count: single pixels of that value may be texture.
+/// Finds the pixels in squares of 3x3 px that all have the largest value: single pixels of that value may be
+/// texture.
 __global__ void __launch_bounds__(threads)
     find_squares(const __grid_constant__ SaturatedPixels largest, std::uint32_t* words, std::int32_t* any) {
   const int row_words = largest.row_words();
-  const auto row_of = [&](int w, int y, int shift) -> std::uint32_t {  // of bits moved to the right
+  const auto row_of = [&](int w, int y, int shift) -> std::uint32_t {  // bits moved to the right by `shift`
     if (y < 0 || y >= largest.height) return 0;
     const std::uint32_t* row = largest.words + std::int64_t{y} * row_words;
     const std::uint32_t here = row[w];
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// The displaced pixel (i, j) of a subset, whole px.
+/// Displacement of the pixels (i, j) of a subset, in whole px.
 struct Displacement {
   ShapeParameters shape;
   int x, y;
@@ -132,7 +133,7 @@ __device__ bool any_in_box(const SaturatedPixels& pixels, long left, long right,
   return false;
 }
 
-/// Can there be saturated pixels in the subset, or a glare beside it, in either image?
+/// True if there can be saturated pixels in the subset, or a glare next to it, in either image.
 __device__ bool may_be_saturated(const SaturatedFrame& frame, const PreparedSubset& s,
                                  const Displacement& displaced) {
   const int reach = icgn::glare_reach(frame.masks.radius);
@@ -148,14 +149,14 @@ __device__ bool may_be_saturated(const SaturatedFrame& frame, const PreparedSubs
   return any_in_box(frame.current, s.x + u - du, s.x + u + du, s.y + v - dv, s.y + v + dv);
 }
 
-/// In which images is a displaced pixel of a subset saturated?
+/// The images in which a displaced pixel of a subset is saturated.
 __device__ icgn::Saturation saturation(const SaturatedFrame& frame, const PreparedSubset& s,
                                        const Displacement& displaced, int i, int j) {
   return {frame.reference.holds(s.x + i, s.y + j),
           frame.current.holds(displaced.x_at(i, j), displaced.y_at(i, j))};
 }
 
-/// Calls visit(i, j, saturation) for the pixels of this lane that count. number: of the subset.
+/// Calls visit(i, j, saturation) for the pixels of this lane that count. number: number of the subset.
 template <typename Visit>
 __device__ void each_pixel(const SaturatedFrame& frame, const PreparedSubset& s, std::int32_t number,
                            const Displacement& displaced, Visit&& visit) {
@@ -168,7 +169,8 @@ __device__ void each_pixel(const SaturatedFrame& frame, const PreparedSubset& s,
   }
 }
 
-/// Are all pixels up to `reach` px from one of a subset, along each axis, saturated? Called by all lanes.
+/// True if all pixels up to `reach` px from a pixel of the subset, along each axis, are saturated. All lanes
+/// must call it.
 __device__ bool is_white(const SaturatedFrame& frame, const PreparedSubset& s, const Displacement& displaced,
                          int x, int y, int reach) {
   const int side = 2 * reach + 1;
@@ -184,7 +186,7 @@ __device__ void make_less_certain(RefineResult& result, float factor) {
   result.unit_covariance *= factor * factor;
 }
 
-/// Judges a refinement and lists it, if need be. Called by all lanes.
+/// Judges a refinement and lists it if necessary. All lanes must call it.
 __device__ void look_at(const SaturatedFrame& frame, const SaturatedList& list, std::int32_t number,
                         const Displacement& displaced) {
   const int lane = threadIdx.x % warp_size, radius = frame.masks.radius;
@@ -224,7 +226,7 @@ __device__ void look_at(const SaturatedFrame& frame, const SaturatedList& list, 
   list.of_task[at] = {number, beside_glare};
 }
 
-/// A lane looks whether its refinement may be concerned, then the warp looks closely.
+/// Lists refinements: each lane tests whether its refinement may be concerned, then the warp looks closely.
 __global__ void __launch_bounds__(threads, 2)
     list_saturated(const __grid_constant__ SaturatedFrame frame, const __grid_constant__ SaturatedList list) {
   const int lane = threadIdx.x % warp_size;

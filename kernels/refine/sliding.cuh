@@ -5,15 +5,15 @@
 
 // The fast variant, for rectangles under small strain. A lane goes down the rows of a piece of a subset
 // column, so that a pixel loads only degree + 1 new coefficients. A block of rows uses the knots at its
-// middle: where the displacement crosses a knot within the block, the spline's polynomials are continued
-// beyond it. A row of coefficients is reduced to value and x-slope at one position. Each pixel is corrected
-// to first order by its distance from there; the vertical weights are linear in the displacement.
+// middle: if the displacement crosses a knot within the block, the spline's polynomials are continued beyond
+// it. A row of coefficients is reduced to value and x-slope at one position. Each pixel is corrected to first
+// order by its distance from there; the vertical weights are linear in the displacement.
 namespace dic::kernels {
 
 /// A displacement along one column of the subset, from row to row.
 template <int kOrder>
 struct Slope {
-  float now, step, bend = 0;  ///< value; how it changes to the next row; how that changes
+  float now, step, bend = 0;  ///< value; its change to the next row; change of that change
 
   __device__ Slope(const Polynomial<float, polynomial_degree<kOrder>>& p, float i, float j)
       : now(p(i, j)), step(p.y) {
@@ -22,7 +22,7 @@ struct Slope {
       bend = 2 * p.yy;
     }
   }
-  /// From here on `now` is the difference from the value at j, beginning `rows` rows away.
+  /// Makes `now` the difference from the value at j, beginning `rows` rows away.
   __device__ void start(float rows) {
     now = rows * (step + 0.5f * rows * bend);
     step += (rows + 0.5f) * bend;
@@ -66,14 +66,14 @@ struct Taps {
 };
 
 /// The rows of coefficients around a pixel, reduced along x to values and x-slopes at one position. A ring
-/// buffer: rows stay where they are, the first row moves. The outer two of six rows have less than 1 % of the
+/// buffer: rows stay in place, the first row moves. The outer two of six rows have less than 1 % of the
 /// weight: their slopes are left out.
 template <int kDegree, bool kFixed>
 struct RowWindow {
   static constexpr int rows = kDegree + 1, outer = kDegree == 5 ? 1 : 0;
   float value[rows], slope[rows];
 
-  /// Factor of the other slopes that makes up for those left out; the weights sum up to 120.
+  /// Factor of the other slopes that makes up for the omitted ones; the weights sum up to 120.
   __device__ static float slope_gain(const Taps<kDegree, kFixed>& y) {
     return 120 / (120 - (y.weight[0] + y.weight[kDegree]));
   }
@@ -81,8 +81,8 @@ struct RowWindow {
     value[place] = product(x.weight, coefficients);
     if constexpr (!kFixed) slope[place] = product(x.slope, coefficients);
   }
-  /// The value after the window moved by `moves` rows, at a distance dx from where the weights were taken,
-  /// less `offset`.
+  /// Value after the window moved by `moves` rows, at a distance dx from the position of the weights, less
+  /// `offset`.
   __device__ float interpolate(int moves, const Taps<kDegree, kFixed>& y, float dx, float offset) const {
     float v = -offset;
 #pragma unroll
@@ -117,7 +117,8 @@ struct ColumnMoments {
   __device__ void finish(float i, float end, float* out) const {
     out[0] += sum;
     if constexpr (kOrder == 0) return;
-    // A value that was added m rows before the end is in `first` m times, in `second` m (m + 1) / 2 times.
+    // A value that was added m rows before the end is contained in `first` m times, in `second` m (m + 1) / 2
+    // times.
     const float j = end * sum - first;
     out[1] += i * sum;
     out[2] += j;
@@ -131,7 +132,7 @@ struct ColumnMoments {
 /// The pixels of a lane in one pass.
 struct Piece {
   int column, first;  ///< px from the subset's centre
-  int rows;           ///< that this lane has; 0 for a lane without pixels
+  int rows;           ///< rows of this lane; 0 for a lane without pixels
   int common;         ///< rows that all lanes with pixels have
 };
 
@@ -141,7 +142,7 @@ struct RowPair {
   float rows[2][kDegree + 1];
 };
 
-/// Reads one row after the other; coefficients of two rows at once.
+/// Reads one row after the other, and the coefficients of two rows at once.
 template <int kDegree>
 struct RowReader {
   const CoefficientPair* taps;
@@ -166,8 +167,8 @@ struct RowReader {
   }
 
  private:
-  /// The stride, its origin hidden from the compiler: then it multiplies and adds in one instruction instead
-  /// of keeping multiples of the stride.
+  /// Returns the stride, but hides its origin from the compiler, which then multiplies and adds in one
+  /// instruction instead of keeping multiples of the stride.
   __device__ int step() const {
     int out = stride;
     asm volatile("" : "+r"(out));
@@ -183,13 +184,13 @@ __device__ LaneSums<kOrder> slide(const RefineArguments& args, const IterationSt
   LaneSums<kOrder> sums;
   ColumnMoments<kOrder> moments_x, moments_y;
   for (int row = 0; row < piece.rows;) {
-    asm volatile("" ::: "memory");  // the displacement stays in shared memory
+    asm volatile("" ::: "memory");  // keeps the displacement in shared memory
     const int rows = row < piece.common ? min(state.rows_of_block, piece.common - row) : 1, end = row + rows;
     const auto height = static_cast<float>(rows);
     const float above = 0.5f * (height - 1), j = first + static_cast<float>(row) + above;
     Slope<kOrder> x(state.displacement.x, i, j), y(state.displacement.y, i, j);
     const float knot_x = floorf(x.now), knot_y = floorf(y.now);
-    const float spread = (height * height - 1) * (1.0f / 12);  // of the rows around their middle
+    const float spread = (height * height - 1) * (1.0f / 12);  // mean square distance from the middle
     const Taps<kDegree, kFixed> across(x.now - knot_x, spread * x.step * x.step);
     Taps<kDegree, kFixed> down(y.now - knot_y, spread * y.step * y.step);
     const int index = state.centre + (piece.first + row) * stride + piece.column;
@@ -212,7 +213,7 @@ __device__ LaneSums<kOrder> slide(const RefineArguments& args, const IterationSt
     RowPair<kDegree> input = reader.next_coefficients();
     const auto add_pixel = [&](int moves, const float(&coefficients)[group]) {
       const ReferencePixel f = reader.next_pixel();
-      // In this order, so that nothing waits for the pixel.
+      // In this order, no instruction waits for the pixel.
       const float e = window.interpolate(moves, down, x.now, offset) - contrast * f.grey;
       window.push(moves, coefficients, across);
       const float2 gradient = gradient_of(f);
@@ -247,7 +248,7 @@ __device__ LaneSums<kOrder> slide(const RefineArguments& args, const IterationSt
   return sums;
 }
 
-/// Most that the displacement changes from one row to the next, within `radius`.
+/// Largest change of the displacement from one row to the next, within `radius`.
 template <int kOrder>
 __device__ float steepness(const IterationState<kOrder>& state, float radius) {
   const auto of = [radius](const Polynomial<float, polynomial_degree<kOrder>>& p) {
@@ -256,7 +257,7 @@ __device__ float steepness(const IterationState<kOrder>& state, float radius) {
   };
   return fmaxf(of(state.displacement.x), of(state.displacement.y));
 }
-/// Its root mean square over a subset.
+/// Root mean square of that change over a subset.
 template <int kOrder>
 __device__ float mean_steepness(const IterationState<kOrder>& state, float size) {
   const auto square = [size](const Polynomial<float, polynomial_degree<kOrder>>& p) {
@@ -266,32 +267,33 @@ __device__ float mean_steepness(const IterationState<kOrder>& state, float size)
   return sqrtf(fmaxf(square(state.displacement.x), square(state.displacement.y)));
 }
 
-/// The fast variant. `takes`: can it do a subset at all? `sum`: sums over all pixels, distributed over the
-/// lanes as LaneSums::Total says.
+/// The fast variant. `takes` tells whether it can process a subset at all. `sum` computes sums over all
+/// pixels, distributed over the lanes as by LaneSums::Total.
 template <int kDegree, int kOrder>
 struct Sliding {
   using Real = float;
   static constexpr bool exact = false;
-  /// After a step of at least this length, px, the next iteration may be less accurate: more will follow, and
-  /// only errors of the last one stay.
+  /// After a step of at least this length, px, the next iteration may be less accurate: more iterations
+  /// follow, and only errors of the last one stay.
   static constexpr float long_step = 0.2f;
-  /// Points with a larger standard deviation of the displacement, px, are finished by the gathering variant:
-  /// this one adds errors of about 0.1 % of it, rarely 1 %.
+  /// The gathering variant finishes points with a larger standard deviation of the displacement, px: this
+  /// variant adds errors of about 0.1 % of it, rarely 1 %.
   static constexpr float most_sigma = kOrder == 2 ? 0.025f : 0.02f;
-  /// So are points with more iterations: where convergence is slow, small errors add up.
+  /// The gathering variant also finishes points with more iterations: if convergence is slow, small errors
+  /// add up.
   static constexpr int most_iterations = 6;
   __device__ static bool trusts(float sigma, int iterations) {
     return sigma < most_sigma && iterations <= most_iterations;
   }
 
-  /// Does the next variant repeat from the start what fails here?
+  /// True if the next variant repeats a point that fails here from the start.
   __device__ static bool leaves(bool, int) { return true; }
   __device__ static bool takes(const RefineArguments& args, const PreparedSubset& s, bool whole) {
     return args.window.uniform() && (whole || (has_rectangles && !s.weighted));
   }
 
-  /// Rows that use the same weights; 0: so few that this variant is not worth it. sigma: of the displacement,
-  /// px.
+  /// Number of rows that use the same weights; 0: so few that this variant is not worth it. sigma: standard
+  /// deviation of the displacement, px.
   __device__ static int rows_of_block(const RefineArguments& args, const IterationState<kOrder>& state,
                                       bool loose, float sigma) {
     const auto size = static_cast<float>(args.schedule.subset);
@@ -317,18 +319,18 @@ struct Sliding {
   }
 
  private:
-  /// Largest distance of a position from the one of weights and knots, px. The error that it causes grows
-  /// with its square and with the error of the displacement itself: this distance makes it 1e-5 px for all
-  /// points.
+  /// Largest distance of a position from that of weights and knots, px. The error that it causes grows with
+  /// its square and with the error of the displacement itself: this distance makes it 1e-5 px for all points.
   __device__ static float reach(bool loose, float sigma) {
     constexpr float reach_scale = kOrder == 2 ? 0.0032f : 0.0036f;
     return loose ? 0.08f : fminf(reach_scale * rsqrtf(fminf(sigma, most_sigma)), 0.04f);
   }
 
-  /// Is there a separate loop for subsets that border or ROI clip to smaller rectangles? With the quintic
+  /// True if subsets that border or ROI clip to smaller rectangles have a loop of their own. With the quintic
   /// spline it would make the other loops 7 % slower, because they fill the instruction cache.
   static constexpr bool has_rectangles = kDegree == 3;
-  /// Is there a separate loop for fixed weights? The two longest ones would not fit the instruction cache.
+  /// True if fixed weights have a loop of their own. The two longest ones would not fit into the instruction
+  /// cache.
   static constexpr bool has_fixed = kDegree == 3 || kOrder < 2;
 
   /// Sums over a rectangle, one column per lane. Lanes beyond the rectangle have no rows.

@@ -3,7 +3,7 @@
 namespace dic::kernels {
 
 /// Weights of the degree + 1 spline coefficients around a position t past a knot, times 6 (cubic) or 120
-/// (quintic); the spline's own for 0 <= t <= 1, its polynomials continued beyond.
+/// (quintic): the spline's own for 0 <= t <= 1, its polynomials continued beyond.
 template <typename T>
 __device__ void scaled_spline_weights(T t, T (&w)[4]) {
   const T s = 1 - t, t2 = t * t, s2 = s * s;
@@ -12,7 +12,7 @@ __device__ void scaled_spline_weights(T t, T (&w)[4]) {
   w[1] = 3 * w[3] + (4 - 6 * t2);
   w[2] = 3 * w[0] + (4 - 6 * s2);
 }
-/// Their derivatives by t.
+/// Derivatives of the weights by t.
 __device__ inline void scaled_spline_slopes(float t, float (&w)[4]) {
   const float s = 1 - t;
   w[0] = -3 * s * s;
@@ -21,7 +21,7 @@ __device__ inline void scaled_spline_slopes(float t, float (&w)[4]) {
   w[2] = s * (12 - 9 * s);
 }
 
-/// Their second derivatives.
+/// Second derivatives of the weights by t.
 __device__ inline void scaled_spline_bends(float t, float (&w)[4]) {
   const float s = 1 - t;
   w[0] = 6 * s;

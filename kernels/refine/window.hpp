@@ -5,9 +5,9 @@
 
 namespace dic::kernels {
 
-/// The weights of a subset's pixels by their position.
+/// Weights of a subset's pixels by their position.
 struct Window {
-  float exponent = 0;  ///< of 2, per squared px from the centre; 0: all weights are 1
+  float exponent = 0;  ///< exponent of 2 per squared px from the centre; 0: all weights are 1
 
   Window() = default;
   Window(SubsetWeights weights, int subset) {

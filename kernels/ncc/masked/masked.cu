@@ -8,30 +8,30 @@
 
 // Correlation of references of which only some elements count. The references are packed with zeros in place
 // of the other elements, so that any variant can sum their products. The sums over the window under the
-// elements that count come from running sums along the window's rows: a run of such elements in a row of the
-// reference is the difference of two running sums. Where the elements that count are a rectangle, as at
-// straight edges, four sums over rows and columns are enough.
+// elements that count come from running sums along the window's rows: the sum over a run of such elements in
+// a row of the reference is the difference of two running sums. If the elements that count form a rectangle,
+// as at straight edges, four sums over rows and columns are enough.
 namespace dic::kernels {
 
 using namespace masked;
 
 namespace {
 
-/// What a launch writes: the scores of all shifts, or the peaks of all pairs.
+/// Output of a launch: the scores of all shifts, or the peaks of all pairs.
 struct MaskedOutput {
   ScoreKind kind = ScoreKind::score;
   float* scores = nullptr;
-  Peak* peaks = nullptr;  ///< where a tile has all shifts
+  Peak* peaks = nullptr;  ///< used if a tile has all shifts
 };
 
-/// Blocks for which a multiprocessor must have registers: as many as fit without spills.
+/// Number of blocks for which a multiprocessor must have registers: as many as fit without spills.
 template <typename Value>
 __host__ __device__ constexpr int least_blocks(int shifts) {
   if (sizeof(Value) == 4 && shifts == 1) return 8;
   return std::is_floating_point_v<Value> ? 4 : 5;
 }
 
-/// A block scores a tile of one pair's shifts. `view` is that of the packed references.
+/// Scores a tile of one pair's shifts per block. `view`: view of the packed references.
 template <typename T, typename Sum, int kShifts>
 __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShifts))
     masked_scores(const __grid_constant__ JobView view, const __grid_constant__ MaskedReferences references,
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
       } else {
         under.add_rows(memory, references.row_words, tiling.pitch, part, tiling.parts, rows);
       }
-      __syncthreads();  // the running sums are overwritten for the next band or task
+      __syncthreads();  // the next band or task overwrites the running sums
     }
     under.add_parts(tiling.parts, reinterpret_cast<typename Under::Sums*>(result.sums_by_thread));
 
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
     if (!out.peaks) return;
     __syncthreads();
     find_peak(view, criterion, result.scores, view.nx, out.peaks + pair);
-    __syncthreads();  // the scores are overwritten for the next task
+    __syncthreads();  // the next task overwrites the scores
   });
 }
 
@@ -126,7 +126,7 @@ MaskedTiling tiling_of(const NccJob& job) {
   return MaskedTiling(job, sizeof(Value), most_shifts<Value>);
 }
 
-/// True where peaks need no surfaces in memory.
+/// True if peaks need no surfaces in memory.
 bool has_all_shifts(const NccJob& job) {
   bool has = false;
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {

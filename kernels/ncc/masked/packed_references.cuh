@@ -18,27 +18,27 @@ struct Rectangle {
   __device__ int count() const { return (x1 - x0) * (y1 - y0); }
 };
 
-/// What scores need of a reference.
+/// Values of a reference that scores need.
 template <typename T>
 struct MaskedReference {
   Moments<T> moments;
-  std::int64_t count;   ///< elements that count
-  Rectangle existing;   ///< elements
-  Rectangle rectangle;  ///< the elements that count, where they are a rectangle; else x1 is 0
+  std::int64_t count;   ///< number of elements that count
+  Rectangle existing;   ///< elements that exist
+  Rectangle rectangle;  ///< the elements that count, if they form a rectangle; otherwise x1 is 0
 };
 
-/// Packed references. Rows of `pixels` are whole chunks of 16 bytes; those of `bits` whole words, with a bit
-/// for every element that counts.
+/// Packed references. Rows of `pixels` are whole chunks of 16 bytes; rows of `bits` are whole words, with a
+/// bit for every element that counts.
 struct MaskedReferences {
   void* pixels;
   std::uint32_t* bits;
-  void* records;  ///< MaskedReference each
+  void* records;  ///< one MaskedReference each
   DeviceImage* image;
   PatchPosition* positions;
   int row_elements, row_words;
 };
 
-/// A warp packs a reference.
+/// Packs one reference per warp.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     mask_references(const __grid_constant__ DevicePatches in, const DeviceImage* masks, std::int64_t first,
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(threads)
     const bool exists = reference.x0 < reference.x1 && reference.y0 < reference.y1;
     MomentSums<T> sums(exists ? reference.row(reference.y0)[reference.x0] : T{0});
     int counted = 0;
-    Rectangle around{in.width, 0, in.height, 0};  // around the elements that this lane counts
+    Rectangle around{in.width, 0, in.height, 0};  // rectangle around the elements that this lane counts
     for (int word = 0; word < out.row_words; ++word) {
       const int x = word * warp_size + lane;
       const bool column_exists = x >= reference.x0 && x < reference.x1;
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// The references of a job's pairs: a stretch of its references.
+/// The references of a job's pairs: a range of its references.
 struct ReferenceRange {
   std::int64_t first, count;
 
@@ -100,7 +100,7 @@ struct ReferenceRange {
   }
 };
 
-/// Divides memory into parts; without memory it counts the bytes that they need.
+/// Divides memory into parts; without memory, counts the bytes that they need.
 class Arena {
  public:
   explicit Arena(void* memory) : memory_(static_cast<char*>(memory)) {}

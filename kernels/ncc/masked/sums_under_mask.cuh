@@ -9,8 +9,8 @@
 /// Sums over the window under the elements that count, from running sums along the window's rows.
 namespace dic::kernels::masked {
 
-/// The type of sums over any elements of the window: exact for integers; 32 bits where they are enough for
-/// sums of products.
+/// Type of sums over any elements of the window: exact for integers; 32 bits if these are enough for sums of
+/// products.
 template <typename T, typename Sum>
 using RunningSum = std::conditional_t<!is_exact<T>, double,
                                       std::conditional_t<sizeof(Sum) == 4, std::uint32_t, std::int64_t>>;
@@ -24,19 +24,20 @@ struct alignas(16) RunningPair {
   Running<Value> left, right;
 };
 
-/// Shifts of a thread where a block has more shifts than threads.
+/// Most shifts per thread if a block has more shifts than threads.
 template <typename Value>
 constexpr int most_shifts = sizeof(Value) == 4 ? 8 : 4;
 
-/// The tiling of a job: a block computes a tile of shifts, band by band of the reference's rows. Where it has
+/// The tiling of a job: a block computes a tile of shifts, band by band of the reference's rows. If it has
 /// few shifts, the rows of a band are divided among its warps.
 struct MaskedTiling {
   int columns, rows;  ///< shifts of a tile
   int across, down;   ///< tiles
-  int parts;          ///< of a block, among which rows are divided; threads / parts are whole warps
-  int band;           ///< rows
-  /// Running sums of a row of the window. There are band + rows - 1 rows. The first place of a row is not
-  /// used, so that pairs from the third place on are aligned; neighbouring rows begin in different banks.
+  int parts;          ///< parts of a block among which rows are divided; threads / parts are whole warps
+  int band;           ///< rows of the reference in a band
+  /// Distance of the rows of running sums of the window. There are band + rows - 1 rows. The first place of a
+  /// row is not used, so that pairs from the third place on are aligned; neighbouring rows begin in different
+  /// banks.
   int pitch;
 
   MaskedTiling(const NccJob& job, int value_bytes, int shifts_of_thread) {
@@ -79,12 +80,12 @@ struct BandMemory {
   }
 };
 
-/// The running sums of some rows of a window, from (y, x) on, less `origin` (of floats: an element of the
-/// window, so that what is constant sums to exact zeros).
+/// Computes the running sums of some rows of a window, beginning at (y, x), less `origin` (for floats: an
+/// element of the window, so that constant values sum to exact zeros).
 template <typename T, typename Value>
 __device__ void stage_rows(const PatchView<T>& window, T origin, int y, int x, int rows, int columns,
                            int pitch, Running<Value>* shared) {
-  constexpr int chunk = 2 * warp_size;  ///< columns, two of a lane
+  constexpr int chunk = 2 * warp_size;  ///< columns, two per lane
   const int lane = threadIdx.x % warp_size, first_row = warp_index();
   for (int first = 0; first < columns; first += chunk) {
     const int left = x + first + 2 * lane;
@@ -147,10 +148,10 @@ class SumsUnderMask {
   /// Sums at one shift.
   struct Sums {
     Value sum = 0, squares = 0;
-    Value summed = 0;  ///< of floats: all squares that were added or subtracted
+    Value summed = 0;  ///< for floats: all squares that were added or subtracted
   };
 
-  /// The thread's shifts are number `first`, first + step, ... of the tile's.
+  /// Takes the tile's shifts number `first`, first + step, ... for this thread.
   __device__ SumsUnderMask(const MaskedTiling& tiling, int first, int step, int shifts, int shifts_x)
       : used_((shifts + step - 1) / step) {
 #pragma unroll
@@ -160,7 +161,7 @@ class SumsUnderMask {
     }
   }
 
-  /// Adds every `step`-th row of a band from `first` on.
+  /// Adds every `step`-th row of a band, beginning with `first`.
   __device__ void add_rows(const BandMemory<Value>& memory, int row_words, int pitch, int first, int step,
                            int rows) {
     for (int row = first; row < rows; row += step) {
@@ -168,7 +169,7 @@ class SumsUnderMask {
       for (int w = 0; w < row_words; ++w) {
         const std::uint32_t after = w + 1 < row_words ? memory.bits[row * row_words + w + 1] : 0;
         const Running<Value>* const line = memory.running + row * pitch + w * warp_size + 1;
-        // A run begins where the element before does not count, and ends where the next one does not.
+        // A run begins if the element before it does not count, and ends if the next one does not.
         for_each_bit(word & ~(word << 1 | before >> 31), [&](int bit) { add<-1>(line + bit); });
         for_each_bit(word & ~(word >> 1 | after << 31), [&](int bit) { add<1>(line + bit + 1); });
         before = word, word = after;
@@ -224,7 +225,7 @@ class SumsUnderMask {
     }
   }
 
-  int used_;       ///< the most shifts of a thread
+  int used_;       ///< largest number of shifts of a thread
   int at_[count];  ///< offsets of the shifts among the running sums of a band
   Sums sums_[count];
 };

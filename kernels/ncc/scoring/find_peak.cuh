@@ -30,12 +30,12 @@ struct ColumnBest {
   __device__ void take(float other) { score = fmaxf(score, other); }
 };
 
-/// The first shift, row by row, that scores at least `least`, in the columns of this warp's threads.
+/// First shift, row by row, that scores at least `least`, in the columns of this warp's threads.
 template <int count>
 __device__ int find_shift(const JobView& view, const ColumnBest (&thread_columns)[count], float least,
                           const float* tile, int stride) {
   const int lane = threadIdx.x % warp_size;
-  unsigned own = 0;  // columns of the thread's
+  unsigned own = 0;  // bit mask of the thread's columns
 #pragma unroll
   for (int i = 0; i < count; ++i) own |= thread_columns[i].score >= least ? 1u << i : 0;
   int index = after_all_shifts;
@@ -56,13 +56,13 @@ __device__ int find_shift(const JobView& view, const ColumnBest (&thread_columns
 
 __device__ inline bool is_far(int from, int to) { return abs(from - to) > 2; }
 
-/// The first of 5 columns that include all columns within 2 of `column`; at the edges they include others.
+/// First of 5 columns that include all columns within 2 of `column`; at the edges they include others.
 __device__ inline int first_near(const JobView& view, int column) {
   return max(min(column - 2, view.nx - 5), 0);
 }
 
 /// Stores the peak of a pair whose scores a block has in shared memory, in rows `stride` apart. Places
-/// without a score are NaN, also those up to column 5 where there are fewer columns of shifts.
+/// without a score are NaN, including those up to column 5 if there are fewer columns of shifts.
 /// thread_columns: every shift belongs to one column of one thread. scale: factor of the scores.
 template <int count>
 __device__ void find_peak(const JobView& view, Criterion criterion, const ColumnBest (&thread_columns)[count],
@@ -96,14 +96,14 @@ __device__ void find_peak(const JobView& view, Criterion criterion, const Column
         [&](int x, int y) { return tile[y * stride + x] * scale; }, thread_of_block());
 }
 
-/// The first shift, row by row, that scores at least `least`, and the best score of a lane's rows in the
-/// columns near that shift, outside of the rows near it. For a warp in which a lane has rows `lane` and lane
-/// + 32, of at most 64.
+/// First shift, row by row, that scores at least `least`, and the best score of a lane's rows in the columns
+/// near that shift, outside the rows near it. For a warp in which a lane has rows `lane` and lane + 32, of at
+/// most 64.
 struct FirstShift {
-  int row = 0xffff, column = 0;  // below all rows
+  int row = 0xffff, column = 0;  // larger than all rows
   float beside = undefined;
 
-  /// Takes a column that has such a shift; columns come from left to right.
+  /// Takes a column that has a shift that scores at least `least`; columns must come from left to right.
   __device__ void take_column(const JobView& view, int candidate, float least, const float* tile,
                               int stride) {
     const float* const near = tile + first_near(view, candidate);
@@ -128,8 +128,8 @@ struct FirstShift {
   }
 };
 
-/// Like find_peak, for a block of one warp that has all shifts of a pair: lane x has column x and, where
-/// there is a tail, some shifts of column 32.
+/// As find_peak, for a block of one warp that has all shifts of a pair: lane x has column x and, if there is
+/// a tail, some shifts of column 32.
 template <bool has_tail>
 __device__ void find_peak_of_warp(const JobView& view, Criterion criterion, float column_best,
                                   float tail_best, const float* tile, int stride, Peak* out,

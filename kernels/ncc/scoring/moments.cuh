@@ -16,33 +16,33 @@ constexpr bool is_exact = std::is_integral_v<T>;
 template <typename T>
 using MomentValue = std::conditional_t<is_exact<T>, std::int64_t, double>;
 
-/// Holds n * sum(a * b) - sum(a) * sum(b) without rounding: below 2^63 for u8 with n up to 2^23.
+/// Type that holds n * sum(a * b) - sum(a) * sum(b) without rounding: below 2^63 for u8 with n up to 2^23.
 template <typename T>
 using Wide =
     std::conditional_t<!is_exact<T>, double, std::conditional_t<sizeof(T) == 1, std::int64_t, __int128>>;
 
-/// The type of such a difference. It is rounded once: float is enough where the difference was exact.
+/// Type of such a difference. The difference is rounded once: float is enough if it was exact.
 template <typename T>
 using Real = std::conditional_t<is_exact<T>, float, double>;
 
-/// n * product - sum_a * sum_b.
+/// Difference n * product - sum_a * sum_b.
 template <typename T, typename Product, typename SumA, typename SumB>
 __device__ Real<T> centred(std::int64_t n, Product product, SumA sum_a, SumB sum_b) {
   return static_cast<Real<T>>(static_cast<Wide<T>>(n) * static_cast<Wide<T>>(product) -
                               static_cast<Wide<T>>(sum_a) * static_cast<Wide<T>>(sum_b));
 }
 
-/// Variations of floats below this part of all squares that were summed are rounding errors.
+/// Variations of floats below this fraction of all summed squares are rounding errors.
 constexpr double rounding = 1e-13;
 
-/// n * sum of squared deviations, of float elements; 0 where only rounding is left. `summed`: all squares
-/// that were ever added, those that were subtracted again, too.
+/// n * sum of squared deviations of float elements; 0 if only rounding is left. `summed`: all squares that
+/// were ever added, including those that were subtracted again.
 __device__ inline double variation_of(double n, double sum, double squares, double summed) {
   const double variation = n * squares - sum * sum;
   return variation > rounding * n * summed ? variation : 0;
 }
 
-/// Of n elements.
+/// Moments of n elements.
 template <typename T>
 struct Moments {
   MomentValue<T> sum, squares;
@@ -71,7 +71,7 @@ class MomentSums {
   __device__ explicit MomentSums(T origin) : origin_(is_exact<T> ? T{0} : origin) {}
 
   __device__ void add(T element) { add_weighted(element, 1); }
-  /// Undoes add(), but for the rounding errors of floats.
+  /// Undoes add(), except for the rounding errors of floats.
   __device__ void remove(T element) { add_weighted(element, -1); }
   __device__ void sum_over_warp() {
     sum_ = warp_sum(sum_);
@@ -93,7 +93,7 @@ class MomentSums {
 
   T origin_;
   MomentValue<T> sum_ = 0, squares_ = 0;
-  MomentValue<T> summed_ = 0;  ///< of floats: squares that were added or removed
+  MomentValue<T> summed_ = 0;  ///< for floats: all squares that were added or removed
 };
 
 }  // namespace dic::kernels

@@ -3,14 +3,14 @@
 namespace dic::kernels {
 namespace {
 
-/// How the shifts of a pair are divided into parts.
+/// Division of the shifts of a pair into parts.
 struct PartGrid {
   int parts_x, parts_y, columns, rows;
 
   __host__ __device__ int count() const { return parts_x * parts_y; }
 };
 
-/// The parts within 2 px of a peak; none where there is no peak.
+/// The parts within 2 px of a peak; none if there is no peak.
 struct NearParts {
   int first_x = 0, last_x = -1, first_y = 0, last_y = -1;
 
@@ -25,7 +25,7 @@ struct NearParts {
   }
 };
 
-/// A block per pair.
+/// Merges the parts of one pair per block.
 __global__ void merge_parts(const __grid_constant__ JobView view, const __grid_constant__ PartGrid grid,
                             const __grid_constant__ PartPeaks peaks) {
   const int parts = grid.count(), thread = threadIdx.x;
@@ -52,7 +52,7 @@ __global__ void merge_parts(const __grid_constant__ JobView view, const __grid_c
   });
 }
 
-/// A warp per pair.
+/// Stores the peak of one pair per warp.
 __global__ void store_peaks(const __grid_constant__ JobView view, const __grid_constant__ PartPeaks peaks,
                             Criterion criterion, Peak* out) {
   for_each_task(view.pairs, blockDim.x / warp_size, threadIdx.x / warp_size, [&](std::int64_t pair) {

@@ -6,8 +6,8 @@
 
 /// Peaks of pairs whose shifts are divided into parts, without surfaces in memory. A block stores only the
 /// best score of its part. The best of these is the peak; the best of the parts that are not near it is a
-/// candidate for the second peak. What is missing, the scores around the peak and other candidates, lies in
-/// the one to four parts within 2 px of the peak: they are computed a second time.
+/// candidate for the second peak. The scores around the peak and the other candidates lie in the one to four
+/// parts within 2 px of the peak, which are computed a second time.
 namespace dic::kernels {
 
 /// Parts of pairs in device memory, each as pair * (parts of a pair) + part, in any order.
@@ -16,10 +16,10 @@ struct PartList {
   std::int64_t* parts = nullptr;
 };
 
-/// Parts of a pair near its peak: all parts but the last ones are wider than 2 px.
+/// Largest number of parts of a pair near its peak: all parts except the last ones are wider than 2 px.
 constexpr int most_near_parts = 4;
 
-/// The tasks of a job, or of a list of them.
+/// The tasks of a job, or of a list of parts.
 struct PartTasks : Tasks {
   PartList list;
 
@@ -52,13 +52,13 @@ constexpr int neighbours = 9;
 
 /// Intermediate results for a pair's peak.
 struct PairPeak {
-  Best best;     ///< not yet scaled, like those of the parts
-  float beyond;  ///< the best score of the parts that are not near; not yet scaled
-  int second;    ///< order_preserving()
+  Best best;     ///< best shift; not yet scaled, like the bests of the parts
+  float beyond;  ///< best score of the parts that are not near; not yet scaled
+  int second;    ///< second peak so far, as an order_preserving() integer
   float around[neighbours];
 };
 
-/// In device memory: the best of every part of every pair, intermediate results for every pair, and the parts
+/// Device memory: the best of every part of every pair, intermediate results for every pair, and the parts
 /// that are near a peak.
 struct PartPeaks {
   Best* bests = nullptr;

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// A thread scores `rows` vertically neighbouring shifts of one pair. The sums over the window under the
+/// Scores `rows` vertically neighbouring shifts of one pair per thread. The sums over the window under the
 /// reference slide down: a row is added, a row is subtracted.
 template <typename T, typename Sum>
 __global__ void __launch_bounds__(threads)
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// The parts of a surface, each of which a block searches.
+/// Parts of a surface; a block searches each.
 struct Parts {
   int count, size;
 
@@ -74,15 +74,16 @@ struct Parts {
   }
 };
 
-/// The best of the parts of one surface, in every thread.
+/// The best of the parts of one surface, returned in every thread.
 __device__ Best best_of_parts(const Best* bests, const Parts& parts) {
   Best best = Best::none();
   for (int i = threadIdx.x; i < parts.count; i += threads) best.take(bests[i]);
   return best_of_block(best);
 }
 
-/// A block finds the best score of a part of a surface. With `peaks`, the results of a first launch, it finds
-/// the best of those far from the surface's peak: a part without shifts near the peak is not searched again.
+/// Finds the best score of a part of a surface per block. With `peaks`, the results of a first launch, it
+/// finds the best of those far from the surface's peak: a part without shifts near the peak is not searched
+/// again.
 __global__ void __launch_bounds__(threads)
     best_of_surfaces(const __grid_constant__ JobView view, const __grid_constant__ Parts parts,
                      const float* scores, const Best* peaks, Best* out) {

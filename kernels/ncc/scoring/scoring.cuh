@@ -10,19 +10,19 @@ namespace dic::kernels {
 
 /// Score of a shift that is not defined or has no contrast.
 constexpr float undefined = -std::numeric_limits<float>::infinity();
-/// A score that is not defined or has no contrast: NaN, which fmaxf() ignores, and which 0 / 0 gives anyway.
+/// Undefined score, or score without contrast: NaN, which fmaxf() ignores, and which 0 / 0 gives anyway.
 constexpr float no_score = std::numeric_limits<float>::quiet_NaN();
 constexpr float largest_float = std::numeric_limits<float>::max();
-/// An index behind those of all shifts.
+/// Index larger than those of all shifts.
 constexpr int after_all_shifts = std::numeric_limits<int>::max();
 
-/// 1 / sqrt(value) to float rounding. Normal values only.
+/// 1 / sqrt(value) to float rounding, for normal values only.
 __device__ inline float inverse_root(float value) {
   float root;
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(value));
   return root;
 }
-/// 1 / value to some units in the last place. Normal values only.
+/// 1 / value to some units in the last place, for normal values only.
 __device__ inline float inverse(float value) {
   float result;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
@@ -30,14 +30,14 @@ __device__ inline float inverse(float value) {
 }
 __device__ inline double inverse_root(double value) { return rsqrt(value); }
 
-/// covariance / sqrt(va vb), or `undefined` where vb is zero.
+/// covariance / sqrt(va vb), or `undefined` if vb is zero.
 template <typename Value>
 __device__ float normalized(Value covariance, Value inverse_root_of_va, Value vb) {
   const Value value = covariance * (inverse_root_of_va * inverse_root(vb));
   return vb > 0 ? static_cast<float>(min(max(value, Value{-1}), Value{1})) : undefined;
 }
 
-/// Larger is better; `undefined` where there is no contrast (zncc) or energy (ncc).
+/// Score of a shift, larger is better; `undefined` if there is no contrast (zncc) or energy (ncc).
 template <typename T, typename Sum>
 __device__ float score(Criterion criterion, std::int64_t n, Sum product, const Moments<T>& a,
                        const Moments<T>& b) {
@@ -66,7 +66,7 @@ __device__ void visit_criterion(Criterion criterion, Body&& body) {
   }
 }
 
-/// What a surface holds for a score, which rounding may have taken beyond the range of zncc and ncc.
+/// Value of a surface for a score, which rounding may have taken beyond the range of zncc and ncc.
 __device__ inline float value_of(float score, Criterion criterion) {
   const bool is_ssd = criterion == Criterion::ssd;
   const float most = is_ssd ? largest_float : 1.0f;
@@ -86,13 +86,13 @@ struct Best {
   }
 };
 
-/// Maps the bits of a float to an integer so that integers have the order of the floats. It is its own
-/// inverse.
+/// Maps the bits of a float to an integer so that the integers have the order of the floats. The map is its
+/// own inverse.
 __device__ inline int order_preserving(int bits) { return bits ^ (bits >> 31 & 0x7fffffff); }
 
-/// The largest value of a warp; none is NaN.
+/// Largest value of a warp; none may be NaN.
 __device__ inline float max_of_warp(float value) {
-  const int order = order_preserving(__float_as_int(value + 0.0f));  // no negative zero
+  const int order = order_preserving(__float_as_int(value + 0.0f));  // + 0 removes negative zeros
   return __int_as_float(order_preserving(__reduce_max_sync(all_lanes, order)));
 }
 
@@ -104,7 +104,7 @@ __device__ inline Best best_of_warp(const Best& best) {
 
 constexpr int most_warps_of_block = 8;
 
-/// A barrier for a block; one_warp: the block is known to be one warp.
+/// Barrier for a block; one_warp: the block is known to be one warp.
 template <bool one_warp>
 __device__ void wait_for_block() {
   if constexpr (one_warp)
@@ -113,7 +113,7 @@ __device__ void wait_for_block() {
     __syncthreads();
 }
 
-/// The best of the warps of a block, in every thread; all threads of a warp have its best.
+/// The best of the warps of a block, returned in every thread; all threads of a warp must have its best.
 __device__ inline Best best_of_warps(Best best) {
   __shared__ Best by_warp[most_warps_of_block];
   const int warps = blockDim.x / warp_size;
@@ -125,22 +125,22 @@ __device__ inline Best best_of_warps(Best best) {
   __syncthreads();  // by_warp is used again
   return best;
 }
-/// The best of all threads of a block of whole warps, in every thread.
+/// The best of all threads of a block of whole warps, returned in every thread.
 __device__ inline Best best_of_block(const Best& best) { return best_of_warps(best_of_warp(best)); }
 
-/// True where shift `index` of a row-major surface is more than 2 px away from shift `peak` in x or y.
+/// True if shift `index` of a row-major surface is more than 2 px away from shift `peak` in x or y.
 __device__ inline bool is_far(int index, int peak, int width) {
   return abs(index % width - peak % width) > 2 || abs(index / width - peak / width) > 2;
 }
 
 /// The best shift of a surface.
 struct BestShift {
-  float score;  ///< `undefined`: there is none
+  float score;  ///< `undefined` if there is none
   int x, y;
 };
 
-/// Stores the Peak of a surface; score_at(x, y) is asked for the neighbours. For one warp: `lane`
-/// stores a word.
+/// Stores the Peak of a surface; score_at(x, y) returns the scores of the neighbours. For one warp, of which
+/// each lane (`lane`) stores a word.
 template <typename ScoreAt>
 __device__ void store_peak(const JobView& view, Criterion criterion, const BestShift& best, float second,
                            Peak* out, ScoreAt&& score_at, int lane = threadIdx.x % warp_size) {
@@ -170,7 +170,7 @@ __device__ void store_peak(const JobView& view, Criterion criterion, const BestS
   if (lane < words) reinterpret_cast<int*>(out)[lane] = found ? value : 0;
 }
 
-/// The same for a surface with rows `stride` apart; indices count in nx columns.
+/// Stores the Peak of a surface in memory with rows `stride` apart; indices count in nx columns.
 __device__ inline void store_peak(const JobView& view, Criterion criterion, const float* surface, int stride,
                                   const Best& best, const Best& second, Peak* out) {
   store_peak(view, criterion, {best.score, best.index % view.nx, best.index / view.nx}, second.score, out,

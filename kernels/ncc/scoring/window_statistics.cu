@@ -7,7 +7,7 @@
 namespace dic::kernels {
 namespace {
 
-constexpr int most_columns = 16;  ///< of a lane
+constexpr int most_columns = 16;  ///< columns per lane
 __host__ __device__ constexpr int warps_of_block(int columns) { return columns == most_columns ? 2 : 4; }
 
 /// Elements of images, and the type of sums of squares.
@@ -21,8 +21,8 @@ struct Words16 {
   using Square = std::uint64_t;
   static constexpr bool about_middle = false;
 };
-/// For so few bits and elements that the sum of squares about the middle of the range fits 32 bits; zncc
-/// only.
+/// Elements with so few bits and of such a number that the sum of squares about the middle of the range fits
+/// into 32 bits; zncc only.
 struct NarrowWords16 {
   using Type = std::uint16_t;
   using Square = std::uint32_t;
@@ -31,12 +31,13 @@ struct NarrowWords16 {
 
 /// The tiling of a launch: a warp walks down `segment` rows of a strip of columns.
 struct Strips {
-  int columns =
-      0;  ///< of statistics; whole strips of the table where possible, so that a strip belongs to one warp
+  int columns = 0;  ///< columns of statistics; whole strips of the table if possible, so that a strip belongs
+                    ///< to one warp
   int per_matrix = 0;
   int segment = 0, segments = 0;
 
-  /// As many segments as run at once, unless the rows that every segment has to sum first cost too much.
+  /// Chooses as many segments as run at once, unless the rows that every segment has to sum first cost too
+  /// much.
   Strips(const StatisticsTable& table, int loaded_columns, int height, int width, std::int64_t resident_warps)
       : columns(loaded_columns - width + 1) {
     if (columns > 2 * statistics_strip) columns = columns / statistics_strip * statistics_strip;
@@ -74,9 +75,9 @@ struct ColumnSums {
   }
 };
 
-/// Prefix sums in shared memory: over the columns left of each column of a strip, and of the one after the
-/// last. A lane stores `columns` neighbours and loads every 32nd column. A gap after every 32 banks, or after
-/// the columns of a lane, avoids bank conflicts.
+/// Prefix sums in shared memory: over the columns to the left of each column of a strip, and of the one after
+/// the last. A lane stores `columns` neighbours and loads every 32nd column. A gap after every 32 banks, or
+/// after the columns of a lane, avoids bank conflicts.
 template <typename Square, int columns>
 struct PrefixSums {
   struct alignas(2 * sizeof(Square)) Sum {
@@ -84,14 +85,14 @@ struct PrefixSums {
     Square squares;
   };
   static constexpr int gap_every = std::max<int>(columns, 128 / sizeof(Sum));
-  static constexpr int step = warp_size + warp_size / gap_every;  ///< from a column to the 32nd after it
-  /// Lanes read as far beyond the strip as the reference is wide.
+  static constexpr int step = warp_size + warp_size / gap_every;  ///< distance of every 32nd column
+  /// Lanes read beyond the strip, as far as the reference is wide.
   static constexpr int widest = columns == most_columns ? warp_size * columns : 5 * warp_size;
   static constexpr int places = (warp_size * columns + widest) / gap_every * (gap_every + 1) + 1;
   Sum* sums;
 
   __device__ Sum* at(int column) const { return sums + column + column / gap_every; }
-  /// For one warp.
+  /// Stores the prefix sums. The whole warp must call it.
   __device__ void store(const ColumnSums<Square, columns>& column_sums) const {
     const int lane = threadIdx.x % warp_size;
     Sum total{0, 0};
@@ -131,7 +132,7 @@ __device__ inline float root_or_nan(std::int64_t value) {
   return __fmaf_rn(root, 0.0F, root);
 }
 
-/// The statistics from the sums over n elements.
+/// Statistics of one position, from the sums over n elements.
 template <Criterion criterion>
 __device__ WindowStatistics statistics(std::uint32_t n, std::uint32_t sum, std::uint64_t squares) {
   if (criterion == Criterion::ssd)
@@ -140,7 +141,7 @@ __device__ WindowStatistics statistics(std::uint32_t n, std::uint32_t sum, std::
       criterion == Criterion::zncc ? n * squares - std::uint64_t{sum} * sum : squares;
   return {sum, __float_as_uint(root_or_nan(static_cast<std::int64_t>(variation)))};
 }
-/// The same for zncc, from squares modulo 2^32. The sum of squares of the elements less `middle` is below
+/// Statistics for zncc, from squares modulo 2^32. The sum of squares of the elements less `middle` is below
 /// 2^32. The exception, all elements zero, gives a negative variation, and so NaN.
 __device__ inline WindowStatistics statistics_about(std::uint32_t middle, std::uint32_t n, std::uint32_t sum,
                                                     std::uint32_t squares) {
@@ -150,7 +151,7 @@ __device__ inline WindowStatistics statistics_about(std::uint32_t middle, std::u
   return {sum, __float_as_uint(root_or_nan(variation))};
 }
 
-/// The patch of which the statistics of a window or image are computed: element (0, 0) is the first under the
+/// Patch whose statistics are computed, of a window or an image: element (0, 0) is the first under the
 /// reference at the first position.
 template <typename T>
 __device__ PatchView<T> load_source(const JobView& view, const StatisticsTable& table, std::int64_t index) {
@@ -214,7 +215,7 @@ class LaneColumns {
 
   const char* at_;
   std::ptrdiff_t row_bytes_;
-  int byte_[Raw::words + 1];  ///< of each word, a byte that exists, where the word has one
+  int byte_[Raw::words + 1];  ///< for each word, a byte that exists, if the word has one
 };
 
 /// Stores the statistics of a row of a strip of `end` columns; a lane has every 32nd column.
@@ -239,7 +240,7 @@ __device__ void store_statistics(const PrefixSums<typename Elements::Square, col
   if (end > warp_size * (columns - 1)) find(columns - 1);
 #pragma unroll
   for (int i = 0; i < columns; ++i)
-    // Evict-first: no line is read before the table is complete.
+    // Stores are evict-first: no line is read before the table is complete.
     if (i * warp_size < end - lane)
       __stcs(reinterpret_cast<uint2*>(out + std::int64_t{i} * strip_step),
              uint2{column_statistics[i].low, column_statistics[i].high});
@@ -256,7 +257,7 @@ __device__ int band_of(const JobView& view, std::int64_t pair) {
   return min(max((at.image * extent.height + at.y) / rows, 0), bands - 1);
 }
 
-/// Calls body(pair, band) for every one of `sorters` pairs.
+/// Calls body(pair, band) for every `sorters`-th pair.
 template <typename Body>
 __device__ void visit_pairs(const JobView& view, int sorter, Body&& body) {
   constexpr int at_once = 8;  // loads in flight
@@ -271,7 +272,7 @@ __device__ void visit_pairs(const JobView& view, int sorter, Body&& body) {
   }
 }
 
-/// A block sorts every 32nd pair by bands, and stores them at every 32nd place. So no block waits for
+/// Sorts every 32nd pair by bands per block, and stores them at every 32nd place, so that no block waits for
 /// another. Such a sample is distributed about as all pairs are, so that neighbours in the whole order have
 /// neighbouring bands. The order within a band differs from run to run; results do not depend on it.
 __device__ void order_pairs(const JobView& view, int sorter, int* order) {
@@ -375,8 +376,8 @@ void launch_columns(const NccJob& job, Criterion criterion, const StatisticsTabl
                                                                                strips, criterion, middle);
 }
 
-/// Chooses the fewest columns for a lane that cover the table, or that leave room for a strip beside a wide
-/// reference.
+/// Chooses the fewest columns per lane that cover the table, or that leave room for a strip in addition to a
+/// wide reference.
 template <typename Elements>
 void launch_statistics(const NccJob& job, Criterion criterion, const StatisticsTable& table,
                        StreamHandle stream, std::uint32_t middle = 0) {
@@ -391,8 +392,8 @@ void launch_statistics(const NccJob& job, Criterion criterion, const StatisticsT
     launch_columns<Elements, most_columns>(job, criterion, table, middle, stream);
 }
 
-/// True where the sum of squares of the elements less the middle of their range fits 32 bits. It need not
-/// where all are zero: see statistics_about.
+/// True if the sum of squares of the elements less the middle of their range fits into 32 bits. It may not if
+/// all elements are zero: see statistics_about.
 bool squares_are_small(const NccJob& job) {
   const int bits_of_square = 2 * (job.bit_depth - 1);
   return job.bit_depth > 0 && bits_of_square < 32 &&
@@ -419,7 +420,7 @@ StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes) {
   const ImageExtent& extent = job.search.extent;
   const StatisticsTable image_table(true, 0, extent.count, extent.height - job.reference.height + 1,
                                     extent.width - job.reference.width + 1);
-  // Narrow strips, as those of windows, cost twice as much.
+  // Narrow strips, such as those of windows, cost twice as much.
   const bool hold_references = image_table.rows > 0 && image_table.columns > 0 && extent.count > 0;
   const bool fit = all || image_table.bytes() <= most_bytes;
   return hold_references && fit && image_table.count() < 2 * window_table.count() ? image_table

@@ -4,13 +4,13 @@
 
 #include "ncc/job_view.cuh"
 
-/// What scores need of the window under the reference, computed before the products: exact sums over the
-/// reference's size, at every position of an image, or at every shift of every window. A score then takes one
-/// load, a covariance and a multiplication.
+/// Statistics of the window under the reference that scores need, computed before the products: exact sums
+/// over the reference's size, at every position of an image, or at every shift of every window. A score then
+/// takes one load, a covariance and a multiplication.
 namespace dic::kernels {
 
-/// At one position, by criterion: zncc has `sum` and the inverse root of n * squares - sum * sum, ncc the
-/// inverse root of the squares, ssd the squares. Without contrast (energy) a root is NaN.
+/// Statistics at one position, by criterion: zncc has `sum` and the inverse root of n * squares - sum * sum,
+/// ncc the inverse root of the squares, ssd the squares. Without contrast (energy) a root is NaN.
 struct alignas(8) WindowStatistics {
   std::uint32_t low, high;
 
@@ -30,11 +30,11 @@ constexpr int statistics_strip = warp_size;
 
 /// The statistics of the shifts of one window.
 struct alignas(16) ShiftStatistics {
-  const WindowStatistics* row;  ///< that of the first shift, in its strip
-  int first_column;             ///< that of the first shift, in its strip
-  int strip_step;               ///< from a strip to the next one
+  const WindowStatistics* row;  ///< row of the first shift, in its strip
+  int first_column;             ///< column of the first shift, in its strip
+  int strip_step;               ///< distance from a strip to the next one
 
-  /// The statistics of a column of shifts, from the first row on; rows are `statistics_strip` apart.
+  /// Statistics of a column of shifts, beginning with the first row; rows are `statistics_strip` apart.
   __device__ const WindowStatistics* column(int x) const {
     const unsigned column = first_column + x;
     return row + (column / statistics_strip * strip_step + column % statistics_strip);
@@ -48,13 +48,13 @@ struct StatisticsTable {
   bool covers_images = false;
   std::int64_t first_matrix = 0;  ///< windows before it have no statistics
   std::int64_t matrices = 0;
-  int rows = 0, columns = 0;  ///< of one matrix
+  int rows = 0, columns = 0;  ///< size of one matrix
   int strip_step = 0;
-  int matrix_step = 0;  ///< from a matrix to the next one, in rows of strips
+  int matrix_step = 0;  ///< distance from a matrix to the next one, in rows of strips
   /// Pairs sorted by the rows of their windows, so that neighbours use the same part of the cache; null: not
   /// sorted.
   int* order = nullptr;
-  /// The counter from which blocks take tasks; zero once the statistics are complete.
+  /// Counter from which blocks take tasks; zero once the statistics are complete.
   unsigned* taken = nullptr;
 
   StatisticsTable() = default;
@@ -73,7 +73,7 @@ struct StatisticsTable {
     return sizeof(WindowStatistics) * static_cast<std::size_t>(matrices * matrix_step * statistics_strip);
   }
   __device__ std::int64_t ordered(std::int64_t pair) const { return order ? order[pair] : pair; }
-  /// The statistics of the shifts from (y, x) of the job's rectangle on, in window `index`.
+  /// Statistics of the shifts in window `index`, beginning at (y, x) of the job's rectangle of shifts.
   __device__ ShiftStatistics shift_statistics(const JobView& view, std::int64_t index, int y, int x) const {
     int matrix = static_cast<int>(index - first_matrix);
     if (covers_images) {
@@ -81,7 +81,7 @@ struct StatisticsTable {
       matrix = window.image;
       y += window.y + view.dy_min, x += window.x + view.dx_min;
     }
-    const int strip = x >> 5;  // windows may begin left of their image
+    const int strip = x >> 5;  // an arithmetic shift: windows may begin left of their image
     static_assert(statistics_strip == 1 << 5);
     return {first + (std::int64_t{matrix} * matrix_step + y) * statistics_strip +
                 std::int64_t{strip} * strip_step,
@@ -89,18 +89,18 @@ struct StatisticsTable {
   }
 };
 
-/// False where the reference is too wide.
+/// False if the reference is too wide for statistics.
 bool statistics_fit(const NccJob& job);
 /// The cheaper table for a job; `first` is null. A table of windows may be computed in parts.
 StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes);
-/// Bytes of the table's order of the job's pairs; 0 where sorting does not pay. It pays where the table is
+/// Bytes of the table's order of the job's pairs; 0 if sorting does not pay. Sorting pays if the table is
 /// larger than the cache and windows may lie anywhere.
 std::size_t order_bytes(const NccJob& job, const StatisticsTable& table);
-/// Queues the statistics of u8 or u16, and the order where the table has memory for it.
+/// Queues the statistics of u8 or u16, and the order if the table has memory for it.
 void launch_window_statistics(const NccJob& job, Criterion criterion, const StatisticsTable& table,
                               StreamHandle stream);
 
-/// Scratch memory of a launch beside the statistics, in bytes.
+/// Scratch memory of a launch in addition to the statistics, in bytes.
 struct Scratch {
   std::size_t per_launch = 0, per_pair = 0;
 

@@ -3,18 +3,18 @@
 #include "ncc/pair_groups.cuh"
 #include "ncc/shuffle/warp_shuffle.cuh"
 
-/// The variants of the warp-shuffle family that use an element for several patches and rows: references move,
+/// Variants of the warp-shuffle family that use an element for several patches and rows: references move,
 /// windows are broadcast, and a lane computes the sums of a ShuffleTile. A variant is a tile and a way to
 /// divide the overlaps.
 namespace dic::kernels {
 
 constexpr int shuffle_tile_warps = 4;
-/// Blocks for which a multiprocessor must have registers.
+/// Number of blocks for which a multiprocessor must have registers.
 template <typename Sum>
 constexpr int shuffle_tile_blocks = sizeof(Sum) == 8 ? 2 : 3;
 
-/// Lane l of strip t has the shift dx = dx_max - 32 t - l, and dy falls from task to task: displacing the
-/// reference by s is displacing the window by -s.
+/// Correlates with a tile per lane: lane l of strip t has the shift dx = dx_max - 32 t - l, and dy falls from
+/// task to task, since displacing the reference by s is the same as displacing the window by -s.
 template <typename T, typename Sum, typename Tile, typename Tasks>
 __global__ void __launch_bounds__(shuffle_tile_warps* warp_size, shuffle_tile_blocks<Sum>)
     shuffle_tiles(const __grid_constant__ JobView view, const __grid_constant__ Tasks rows,
@@ -86,7 +86,7 @@ struct TiledJob {
   }
 };
 
-/// A task has all rows of the overlaps of its tile.
+/// Launches tasks that have all rows of the overlaps of their tile.
 template <typename Tile, typename Types>
 void launch_whole_tiles(const NccJob& job, void* out, StreamHandle stream) {
   const OverlapTasks rows(job.reference.height, job.search.height, -job.shifts.dy_max, job.shifts.ny(),
@@ -94,7 +94,8 @@ void launch_whole_tiles(const NccJob& job, void* out, StreamHandle stream) {
   TiledJob<Tile>(job).template launch<Types>(job, rows, out, stream);
 }
 
-/// A task has a few rows of the overlaps of its tile, and adds its sums to those of the others.
+/// Launches tasks that have a few rows of the overlaps of their tile, and add their sums to those of the
+/// others.
 template <typename Tile, typename Types>
 void launch_split_tiles(RowSplit split, const NccJob& job, void* out, StreamHandle stream) {
   const TiledJob<Tile> tiled(job);

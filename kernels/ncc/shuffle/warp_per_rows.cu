@@ -8,7 +8,7 @@ namespace {
 
 constexpr int warps = warps_per_shift_block;
 
-/// A warp sums a group of rows of an overlap.
+/// Sums a group of rows of an overlap per warp.
 template <typename T, typename Sum>
 __global__ void __launch_bounds__(warps* warp_size)
     warp_per_rows(const __grid_constant__ JobView view, const __grid_constant__ RowTasks rows,

@@ -9,11 +9,11 @@ namespace {
 
 constexpr int warps = 8;
 constexpr int group_columns = 64;
-constexpr int staged_rows = 24;  ///< of every window
-constexpr int ring_rows = 32;    ///< of the reference: a power of two
+constexpr int staged_rows = 24;  ///< rows of every window
+constexpr int ring_rows = 32;    ///< rows of the reference: a power of two
 static_assert(ring_rows >= staged_rows + warps - 1);
 
-/// How the rows to be copied are divided among the warps.
+/// Division of the rows to be copied among the warps.
 enum class Loading {
   strided,    ///< warp w takes the rows w, w + 8, ..
   continuous  ///< every warp takes a range of rows
@@ -21,8 +21,9 @@ enum class Loading {
 
 struct Shared {
   static constexpr Loading loading = Loading::strided;
-  static constexpr int windows = 1;              ///< that a block correlates with a reference
-  static constexpr bool splits_columns = false;  ///< a block has one group of columns, else all of them
+  static constexpr int windows = 1;              ///< windows that a block correlates with a reference
+  static constexpr bool splits_columns = false;  ///< true: a block has one group of columns; false: all
+                                                 ///< groups
 };
 struct SharedContinuous : Shared {
   static constexpr Loading loading = Loading::continuous;
@@ -41,8 +42,8 @@ struct Staged {
   PatchView<T> whole_reference, whole_window[windows];
 };
 
-/// Copies rows [first, last) of a matrix, `columns` columns from x0 on, to row(y) of shared memory; outside
-/// are zeros.
+/// Copies rows [first, last) of a matrix, `columns` columns beginning with x0, to row(y) of shared memory;
+/// elements outside the matrix are zeros.
 template <Loading loading, typename T, typename RowOf>
 __device__ void stage(const PatchView<T>& matrix, int first, int last, int x0, int columns,
                       const RowOf& row) {
@@ -93,7 +94,7 @@ __device__ void sum_strip(const JobView& view, const Strip& strip, Staged<T, Var
             multiply_add(sums[k], element, staged.window[k][y - y0][x]);
         }
       }
-      __syncthreads();  // the rows are overwritten by the next ones
+      __syncthreads();  // the next rows overwrite these
     }
   }
 }
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(warps* warp_size, 4)
   const int warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
   const int shift_groups = (view.ny + warps - 1) / warps;
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
-    // Neighbouring blocks have neighbouring shifts, and so nearly the same elements.
+    // Neighbouring blocks have neighbouring shifts, and therefore nearly the same elements.
     const auto column_group = static_cast<int>(task % column_groups);
     const auto column = static_cast<int>(task / column_groups % view.nx);
     const auto first_row = static_cast<int>(task / column_groups / view.nx % shift_groups) * warps;
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(warps* warp_size, 4)
     strip.x_end = min(view.search.width, view.reference.width + strip.dx);
     if constexpr (Variant::splits_columns) strip.x_end = min(strip.x_end, strip.x_begin + group_columns);
 
-    __syncthreads();  // the matrices of the task before are no longer read
+    __syncthreads();  // the matrices of the previous task are no longer read
     if (threadIdx.x == 0) staged.whole_reference = groups.reference<T>(view, group, 0);
     if (threadIdx.x < Variant::windows)
       staged.whole_window[threadIdx.x] = groups.window<T>(view, group, threadIdx.x);

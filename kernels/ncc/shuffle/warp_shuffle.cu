@@ -6,8 +6,8 @@ namespace {
 
 constexpr int warps = 8;
 
-/// The window moves through the lanes, the reference is broadcast: then no step is idle in the valid form,
-/// where the reference is the smaller patch.
+/// Correlates with a window that moves through the lanes and a reference that is broadcast: no step is then
+/// idle in the valid form, in which the reference is the smaller patch.
 template <typename T, typename Sum, typename Tasks>
 __global__ void __launch_bounds__(warps* warp_size, 2)
     warp_shuffle(const __grid_constant__ JobView view, const __grid_constant__ Tasks rows, std::int64_t tasks,

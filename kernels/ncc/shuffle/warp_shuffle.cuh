@@ -5,14 +5,14 @@
 #include "common/row_tasks.hpp"
 #include "ncc/job_view.cuh"
 
-/// The loop of the warp-shuffle family. A warp computes 32 horizontally neighbouring shifts, one per lane. Of
-/// the `moving` patches, 64 elements of a row lie in the lanes' registers as a ring that rotates by one lane
-/// per step; of the `fixed` patches, one element per row and step is broadcast.
+/// The loop of the warp-shuffle family. A warp computes 32 horizontally neighbouring shifts, one per lane.
+/// For the `moving` patches, 64 elements of a row lie in the lanes' registers as a ring that rotates by one
+/// lane per step; for the `fixed` patches, one element per row and step is broadcast.
 namespace dic::kernels {
 
-/// What a lane combines in its registers; the tile of a variant overrides some of it. Per step: 2 moving *
-/// rows shuffles for the rings, fixed * (rows + shifts - 1) broadcasts, and moving * fixed * shifts * rows
-/// products.
+/// Elements that a lane combines in its registers; the tile of a variant overrides some of these numbers. Per
+/// step: 2 moving * rows shuffles for the rings, fixed * (rows + shifts - 1) broadcasts, and moving * fixed *
+/// shifts * rows products.
 struct ShuffleTile {
   static constexpr int moving = 1;  ///< moving matrices
   static constexpr int fixed = 1;   ///< fixed matrices
@@ -32,9 +32,9 @@ __device__ Register<T> load_or_zero(const PatchView<T>& matrix, int y, int x) {
   return y >= matrix.y0 && y < matrix.y1 ? matrix.at_or_zero(matrix.row(y), x) : T{0};
 }
 
-/// sums[p][k][s] += sum over rows y of [begin, end) and all x of
-/// moving[p][y + sy, x + sx + lane] * fixed[k][y - s, x]. All lanes of the warp must call it. `width`,
-/// `moving_width`: widths of the whole matrices.
+/// Adds to sums[p][k][s] the sum over rows y of [begin, end) and all x of moving[p][y + sy, x + sx + lane] *
+/// fixed[k][y - s, x]. All lanes of the warp must call it. `width`, `moving_width`: widths of the whole
+/// matrices.
 template <typename Tile, typename T, typename Sum>
 __device__ void shuffle_rows(const PatchView<T>* moving, const PatchView<T>* fixed, int moving_width,
                              int width, int sx, int sy, int begin, int end, int lane,

@@ -7,7 +7,7 @@ namespace {
 constexpr int warps = 4;
 constexpr int threads = warps * warp_size;
 
-/// A block sums one overlap: thread i takes the elements i, i + 128, ..; then the partial sums are added.
+/// Sums one overlap per block: thread i takes the elements i, i + 128, ..; then the partial sums are added.
 template <typename T, typename Sum>
 __global__ void __launch_bounds__(threads)
     block_per_shift(const __grid_constant__ JobView view, std::int64_t outputs, Sum* out) {
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(threads)
       for (int w = 1; w < warps; ++w) sum += by_warp[w];
       out[task] = sum;
     }
-    __syncthreads();  // by_warp is written again for the next task
+    __syncthreads();  // the next task writes by_warp again
   });
 }
 

@@ -5,7 +5,7 @@
 #include "ncc/variants.hpp"
 
 // ZNCC of f32 images from f32 products. The means of reference and window are subtracted in shared memory, so
-// that sums of products are as small as the covariance, and their rounding errors are small, too. Sums over
+// that sums of products are as small as the covariance, which keeps their rounding errors small. Sums over
 // the window are f64.
 namespace dic::kernels {
 namespace {
@@ -27,8 +27,8 @@ struct RunSums {
   __device__ static RunSums of(float element) { return {element, double{element} * element}; }
 };
 
-/// Shared memory beside the operands: sums over runs of the window's rows, for as many columns of shifts as
-/// there is room (partial sums overwrite them later), and a sum and a scale for every shift.
+/// Shared memory in addition to the operands: sums over runs of the window's rows, for as many columns of
+/// shifts as fit (partial sums overwrite them later), and a sum and a scale for every shift.
 struct ScoreLayout {
   int operand_words, rows, columns, terms_at, shifts;
 
@@ -65,7 +65,7 @@ __device__ void sum_over_block(double (&values)[count]) {
   }
 }
 
-/// rows x columns elements in shared memory.
+/// Matrix of rows x columns elements in shared memory.
 struct StagedMatrix {
   float* first;
   int rows, columns;
@@ -93,12 +93,12 @@ struct StagedMatrix {
   }
 };
 
-/// What scores need of a reference and its window, both less their means.
+/// Values of a reference and its window that scores need, both less their means.
 struct CentredTerms {
-  float sum, scale;  ///< of the reference: inverse root of its variation, 0 = no contrast
+  float sum, scale;  ///< sum of the reference; inverse root of its variation, 0 = no contrast
   double window_squares;
 
-  /// Subtracts the means of both in shared memory.
+  /// Subtracts the means of reference and window in shared memory.
   __device__ CentredTerms(const StagedMatrix& reference, const StagedMatrix& window) {
     const int n = reference.rows * reference.columns;
     double means[]{reference.sum_of_thread(), window.sum_of_thread()};
@@ -117,7 +117,7 @@ struct CentredTerms {
   }
 };
 
-/// The sums over the window under the reference, for every shift of a block.
+/// Sums over the window under the reference, for every shift of a block.
 class WindowTerms {
  public:
   __device__ WindowTerms(const ScoreLayout& layout, double window_squares, float* shared)
@@ -127,8 +127,8 @@ class WindowTerms {
         sums_(shared + layout.terms_at),
         scales_(sums_ + layout.shifts) {}
 
-  /// `first_row`: the window's row under the first row of the block's shifts. Shifts for which is_defined(x,
-  /// y) is false get the score `undefined`.
+  /// Computes the sums and scales. `first_row`: row of the window under the first row of the block's shifts.
+  /// Shifts for which is_defined(x, y) is false get the score `undefined`.
   template <typename Defined>
   __device__ void fill(const TileBlock& block, const StagedMatrix& window, int first_row, int height,
                        int width, const Defined& is_defined) const {
@@ -141,7 +141,7 @@ class WindowTerms {
     }
   }
 
-  /// The score n sum(a b) - sum(a) sum(b), scaled. It overwrites the scale.
+  /// Computes the score n sum(a b) - sum(a) sum(b), scaled, which overwrites the scale.
   __device__ void score(int shift, int n, float product, const CentredTerms& centred) const {
     const float covariance = static_cast<float>(n) * product - centred.sum * sums_[shift];
     const float score = covariance * (centred.scale * scales_[shift]);
@@ -151,7 +151,7 @@ class WindowTerms {
   __device__ float* scores() const { return scales_; }
 
  private:
-  /// A thread sums some neighbouring runs of a row.
+  /// Sums some neighbouring runs of a row per thread.
   __device__ void sum_runs(const StagedMatrix& window, int first_row, int x0, int rows, int columns,
                            int width) const {
     for_each_stretch(rows, columns, [&](int row, int begin, int end) {
@@ -168,7 +168,7 @@ class WindowTerms {
       }
     });
   }
-  /// A thread sums at some shifts one below the other.
+  /// Sums over windows at some shifts, one below the other, per thread.
   template <typename Defined>
   __device__ void sum_windows(const TileBlock& block, int x0, int columns, int height, int width,
                               const Defined& is_defined) const {
@@ -204,7 +204,7 @@ class WindowTerms {
   float *sums_, *scales_;
 };
 
-/// What a launch writes: the scores of all shifts, or the peaks of all pairs.
+/// Output of a launch: the scores of all shifts, or the peaks of all pairs.
 struct ScoreOutput {
   ScoreKind kind = ScoreKind::score;
   float* scores = nullptr;
@@ -222,7 +222,7 @@ __device__ void store_scores(const JobView& view, const TileBlock& block, const 
   }
 }
 
-/// With 96 registers four blocks of 160 threads fit on a multiprocessor.
+/// Computes scores or peaks. With 96 registers, four blocks of 160 threads fit on a multiprocessor.
 template <typename Tile>
 __global__ void __maxnreg__(96)
     f32_scores(const __grid_constant__ JobView view, const __grid_constant__ Tiling tiling,
@@ -260,11 +260,11 @@ __global__ void __maxnreg__(96)
   });
 }
 
-/// A pair's shifts are divided among several blocks only where one does not suffice, so that all launches of
-/// a job agree on whether peaks fit.
+/// Tiling that divides a pair's shifts among several blocks only if one does not suffice, so that all
+/// launches of a job agree on whether peaks fit.
 template <typename Tile>
 Tiling scored_tiling(const NccJob& job) {
-  constexpr int most_bytes = 96 * 1024;  // all devices but those of compute capability 7.5
+  constexpr int most_bytes = 96 * 1024;  // available on all devices except those of compute capability 7.5
   Tiling tiling = smallest_tiling<F32, Tile>(job);
   const auto too_large = [&] {
     set_sizes<F32, Tile>(tiling);

@@ -9,12 +9,12 @@
 /// A thread computes a tile of neighbouring shifts in registers: in a step it multiplies a few words of one
 /// row of the window with words of `rows` rows of the reference, so that every word of the window is used for
 /// all shifts of the tile. Threads of a warp have different tiles and the same words of the reference, which
-/// are broadcast. Where a tile has many steps, these are divided among several threads; their partial sums
-/// are added in shared memory, in an order that depends on the sizes of patches and shifts alone: results
-/// repeat to the last bit.
+/// are broadcast. If a tile has many steps, these are divided among several threads; their partial sums are
+/// added in shared memory, in an order that depends on the sizes of patches and shifts alone: results repeat
+/// to the last bit.
 namespace dic::kernels {
 
-/// Copies rows x columns of a patch from (y, x) on, as words; elements that do not exist are zero.
+/// Copies rows x columns of a patch, beginning at (y, x), as words; elements that do not exist are zero.
 template <typename Word, typename T>
 __device__ void stage(const PatchView<T>& matrix, int y, int x, int rows, int columns,
                       const RowLayout& layout, Word* shared) {
@@ -69,7 +69,7 @@ __device__ void load_aligned(const Word* at, Word (&words)[count]) {
   }
 }
 
-/// One step: sums[d][x] += the products at shift (d, x) of the tile.
+/// Does one step: sums[d][x] += the products at shift (d, x) of the tile.
 template <typename K, typename Tile>
 __device__ void multiply_step(const typename K::Word* window_at, int byte_shift,
                               const typename K::Word* reference_at, int reference_stride,
@@ -97,8 +97,8 @@ struct GroupRange {
   int first, count;
 };
 
-/// The work of a block along one axis: group g has `tiles` tiles from `first` on; the groups before it have
-/// `before` tiles.
+/// The work of a block along one axis: group g has `tiles` tiles, beginning with `first`; the groups before
+/// it have `before` tiles.
 struct GroupList {
   struct Group {
     short first, tiles, before;
@@ -106,7 +106,7 @@ struct GroupList {
   Group groups[most_groups];
   int count, total;
 
-  /// By one warp.
+  /// Lists the groups. One warp must call it.
   __device__ void list(const ShiftAxis& axis, int first_tile, int band) {
     const int lane = threadIdx.x % warp_size;
     const Steps steps = lane < axis.tiles ? axis.steps(first_tile + lane, band) : Steps{};
@@ -120,7 +120,7 @@ struct GroupList {
     }
     if (lane == 0) count = axis.groups, total = sum;
   }
-  /// The group of number i, where every tile counts n times.
+  /// The group of number i, if every tile counts n times.
   __device__ int group_of(int i, int n) const {
     int g = count - 1;
     while (groups[g].before * n > i) --g;
@@ -136,7 +136,7 @@ struct GroupList {
   }
 };
 
-/// A block's threads: ordered by group along y, group along x, tile along y, tile along x.
+/// The threads of a block, ordered by group along y, group along x, tile along y, tile along x.
 struct TileParts {
   GroupList x, y;
 
@@ -161,12 +161,12 @@ struct TileParts {
   }
 };
 
-/// The work of a block: pairs from first_pair on, tiles from (tile_y, tile_x) on.
+/// The work of a block: pairs that begin with first_pair, tiles that begin with (tile_y, tile_x).
 struct TileBlock {
   std::int64_t first_pair;
   int pairs;
   int tile_x, tile_y;
-  int shifts_x, shifts_y;  ///< that are wanted
+  int shifts_x, shifts_y;  ///< requested shifts
 
   __device__ TileBlock(const JobView& view, const Tiling& tiling, std::int64_t task) : tile_x(0), tile_y(0) {
     if (const int blocks = tiling.x.blocks * tiling.y.blocks; blocks > 1) {
@@ -182,7 +182,7 @@ struct TileBlock {
   }
 };
 
-/// The first row of the window under a band.
+/// First row of the window under a band.
 __device__ inline int first_window_row(const Tiling& tiling, const TileBlock& block, int band_y) {
   return max(0, tiling.y.shift_of(block.tile_y) + tiling.y.band_begin(band_y));
 }
@@ -207,8 +207,8 @@ __device__ void stage_band(const JobView& view, const Tiling& tiling, const Tile
   __pipeline_wait_prior(0);
 }
 
-/// A thread's part of the products of a band. `row`: the row of the window, in shared memory, of the first
-/// row of the tile.
+/// Computes a thread's part of the products of a band. `row`: row of the window, in shared memory, that
+/// belongs to the first row of the tile.
 template <typename K, typename Tile>
 __device__ void multiply_part(const Tiling& tiling, const typename K::Word* words, int tile_x, int row,
                               Steps steps_x, Steps steps_y,
@@ -228,7 +228,7 @@ __device__ void multiply_part(const Tiling& tiling, const typename K::Word* word
   }
 }
 
-/// The partial sums of a band. They overwrite its operands in shared memory.
+/// Partial sums of a band, which overwrite its operands in shared memory.
 template <typename K, typename Tile>
 class PartialSums {
  public:
@@ -293,9 +293,9 @@ class PartialSums {
 
   Partial* sums_;
   const TileParts* parts_;
-  int count_;            ///< of a pair
-  int slot_;             ///< the thread's pair; -1: none
-  TileParts::Place at_;  ///< its part
+  int count_;            ///< parts, one per thread, of a pair
+  int slot_;             ///< pair of the thread; -1: none
+  TileParts::Place at_;  ///< part of the thread
 };
 
 }  // namespace dic::kernels

@@ -7,23 +7,23 @@
 #include "ncc/simt/shift_tiles.hpp"
 #include "ncc/stage_patch.cuh"
 
-/// How cuda-registers, cuda-dp4a and cuda-f32-scores divide a job: tiles of shifts, the threads of a block
-/// and its shared memory. Computed on the host, read by the kernels (register_tiles.cuh).
+/// Division of a job by cuda-registers, cuda-dp4a and cuda-f32-scores: tiles of shifts, the threads of a
+/// block and its shared memory. Computed on the host, read by the kernels (register_tiles.cuh).
 namespace dic::kernels {
 
 constexpr int most_threads = 512;
-constexpr int most_tile_bytes = 64 * 1024;  // every supported device has that
+constexpr int most_tile_bytes = 64 * 1024;  // every supported device has this much
 constexpr int most_band = 64;
-constexpr int most_tiles = warp_size;      // of a block, along one axis
-constexpr int most_columns_of_block = 96;  // shifts
-constexpr int most_groups = 32;            // of steps, along one axis
-constexpr int threads_of_pair = 256;       // the aim, unless that gives a thread too many or too few steps
+constexpr int most_tiles = warp_size;      // per block, along one axis
+constexpr int most_columns_of_block = 96;  // shifts per block
+constexpr int most_groups = 32;            // groups of steps, along one axis
+constexpr int threads_of_pair = 256;       // target, unless it gives a thread too many or too few steps
 constexpr int fewest_steps = 24, most_steps = 128;
-constexpr int roomy_threads = 160;  // of a block that computes several pairs
+constexpr int roomy_threads = 160;  // for a block that computes several pairs
 constexpr int blocks_that_fill = 264;
 
-/// How elements T are multiplied and summed. Shared memory holds Words of `columns` neighbouring elements; a
-/// step multiplies `words` words of the reference with the window; the sums of a band have type Partial.
+/// Multiplication and summation of elements T. Shared memory holds Words of `columns` neighbouring elements;
+/// a step multiplies `words` words of the reference with the window; the sums of a band have type Partial.
 template <typename T, typename Sum>
 struct Operands {
   using Word = std::conditional_t<std::is_same_v<T, std::uint16_t>, std::uint32_t,
@@ -32,7 +32,7 @@ struct Operands {
   static constexpr int columns = 1;
   static constexpr int words = 32 / sizeof(Word);
 };
-/// A band has at most 64 x 64 elements: its sums fit 32 bits.
+/// Operands of bytes. A band has at most 64 x 64 elements: its sums fit into 32 bits.
 template <typename Sum>
 struct Operands<std::uint8_t, Sum> {
   using Word = std::uint32_t;
@@ -50,8 +50,8 @@ using NarrowTile = Tile<9, 3>;
 using WideTile = Tile<11, 3>;
 using HighTile = Tile<8, 4>;
 
-/// Where the rows of a window begin in shared memory. For tiles of 4 rows, every fourth row begins a word
-/// later: no other stride avoids bank conflicts between neighbouring tiles.
+/// Start of the rows of a window in shared memory. For tiles of 4 rows, every fourth row begins a word later:
+/// no other stride avoids bank conflicts between neighbouring tiles.
 struct RowLayout {
   int stride = 0, skew = 31;
 
@@ -62,7 +62,7 @@ struct RowLayout {
 struct Tiling {
   ShiftAxis x, y;
   int pairs = 1;
-  int threads_of_pair = 0;  ///< at most
+  int threads_of_pair = 0;  ///< upper limit
   int window_rows = 0, window_columns = 0;
   RowLayout window;
   int reference_rows = 0, reference_columns = 0, reference_stride = 0;  ///< the stride in words
@@ -79,7 +79,7 @@ struct Tiling {
   bool fits() const { return threads() <= most_threads && shared_bytes() <= most_tile_bytes; }
 };
 
-/// The most combinations of tile and group with steps that a block has along an axis.
+/// Largest number of combinations of tile and group with steps that a block has along an axis.
 inline int most_parts(const ShiftAxis& axis) {
   int most = 0;
   for (int block = 0; block < axis.blocks; ++block) {
@@ -102,7 +102,7 @@ inline std::int64_t all_steps(const ShiftAxis& axis) {
   return steps;
 }
 
-/// Bank conflicts of a warp's load, where neighbouring lanes have neighbouring tiles.
+/// Number of bank conflicts of a warp's load, if neighbouring lanes have neighbouring tiles.
 template <typename K, typename Tile>
 int bank_conflicts(int tiles_x, const RowLayout& rows) {
   unsigned taken = 0;
@@ -142,7 +142,7 @@ void set_sizes(Tiling& tiling) {
   tiling.threads_of_pair = most_parts(tiling.x) * most_parts(tiling.y);
 }
 
-/// Divides an axis among more blocks; false where that is not possible.
+/// Divides an axis among more blocks. Returns false if that is not possible.
 inline bool use_more_blocks(ShiftAxis& axis) {
   if (axis.tiles == 1) return false;
   axis.set_blocks(ShiftAxis::ceil(axis.all_tiles, axis.tiles - 1));

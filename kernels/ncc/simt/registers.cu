@@ -5,7 +5,7 @@
 namespace dic::kernels {
 namespace {
 
-/// adds: adds to `out` instead of overwriting it.
+/// Correlates with register tiles. adds: adds to `out` instead of overwriting it.
 template <typename T, typename Sum, typename Tile>
 __global__ void __launch_bounds__(most_threads, 1)
     registers(const __grid_constant__ JobView view, const __grid_constant__ Tiling tiling, std::int64_t tasks,
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(most_threads, 1)
   });
 }
 
-/// True where every shift has some overlap.
+/// True if every shift has some overlap.
 bool overlaps_everywhere(const NccJob& job) {
   const Shifts full =
       Shifts::full({job.reference.width, job.reference.height}, {job.search.width, job.search.height});

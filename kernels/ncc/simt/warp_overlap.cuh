@@ -2,12 +2,12 @@
 
 #include "ncc/job_view.cuh"
 
-/// The sum of products of one overlap, by one warp.
+/// Sum of products of one overlap, by one warp.
 namespace dic::kernels {
 
 constexpr int warps_per_shift_block = 8;
 
-/// How a warp walks through an overlap.
+/// Order in which a warp walks through an overlap.
 enum class Indexing {
   linear,  ///< lanes take consecutive elements across row ends: no idle lane, but a division per element
   by_row   ///< lanes take consecutive elements of one row: no division, idle lanes at the row's end

@@ -6,7 +6,7 @@ namespace {
 
 constexpr int warps = warps_per_shift_block;
 
-/// A warp sums one overlap.
+/// Sums one overlap per warp.
 template <typename T, typename Sum, Indexing indexing>
 __global__ void __launch_bounds__(warps* warp_size)
     warp_per_shift(const __grid_constant__ JobView view, std::int64_t outputs, Sum* out) {

@@ -5,28 +5,28 @@
 #include "ncc/tensor/tensor_tasks.cuh"
 #include "ncc/tensor/u8_products.cuh"
 
-/// What the tensor-core kernels have in common apart from their products: which shifts of which pair a block
+/// Common parts of the tensor-core kernels apart from their products: which shifts of which pair a block
 /// computes, what it copies to shared memory, and how scores and peaks follow from sums in registers.
 ///
 /// A shape says what a warp computes, at compile time:
-///     rows()           of shifts, 32 columns wide, of which a lane has one column
-///     tail             true: one more column, a row of it to a lane
+///     rows()           rows of shifts, 32 columns wide, of which a lane has one column
+///     tail             true: one more column, a row of it per lane
 ///     has_corner()     true: one more shift under the tail
-///     tile_stride()    of rows of scores in shared memory: odd, for lanes along y
-///     loads_at_once()  of statistics in flight: as many as there are registers for
+///     tile_stride()    stride of rows of scores in shared memory: odd, for lanes along y
+///     loads_at_once()  statistics in flight: as many as there are registers for
 ///     alone            true: the only warp of its block, no barrier is needed
 namespace dic::kernels {
 
-/// The shifts of a task, from (y, x) of the rectangle of shifts on; T: type of the elements.
+/// The shifts of a task, beginning at (y, x) of the rectangle of shifts; T: type of the elements.
 template <typename T>
 struct BlockShifts {
   std::int64_t pair;
   ChunkRows window, reference;
   int x, y;
   short shifts_x, shifts_y;
-  /// Of these, the shifts at which the reference lies inside the window.
+  /// Range of the task's shifts at which the reference lies inside the window.
   short first_x, last_x, first_y, last_y;
-  bool continues_window;  ///< the task before has the same window
+  bool continues_window;  ///< the previous task has the same window
   ShiftStatistics statistics;
 
   BlockShifts() = default;
@@ -51,7 +51,7 @@ struct BlockShifts {
     const auto reference_bytes = bytes_of(load_patch<T>(view.reference, reference_index));
     reference = {has_whole_chunks(view.reference, reference_index) ? reference_bytes.origin : nullptr,
                  static_cast<int>(reference_bytes.row_bytes)};
-    if (first_x > last_x) last_y = -1;  // no shift is inside where no column is
+    if (first_x > last_x) last_y = -1;  // no shift is inside if no column is
     statistics = table.shift_statistics(view, index, y, x);
   }
 
@@ -68,7 +68,7 @@ struct BlockShifts {
                                  stride, shared);
     }
   }
-  /// `shared`: where the first row's first chunk goes. Zeros follow a row in its chunks.
+  /// Copies the reference. `shared`: place of the first row's first chunk. Zeros follow a row in its chunks.
   __device__ void stage_reference(const JobView& view, const Divisor& chunks, int stride,
                                   Word* shared) const {
     const int h = view.reference.height, row_bytes = bytes(view.reference.width);
@@ -88,7 +88,7 @@ struct BlockShifts {
   __device__ static int bytes(int elements) { return elements * static_cast<int>(sizeof(T)); }
 };
 
-/// What a launch writes: sums, or the scores of all shifts, or the peaks of all pairs.
+/// Output of a launch: sums, the scores of all shifts, or the peaks of all pairs.
 template <typename Sum>
 struct TensorOutput {
   Sum* sums = nullptr;
@@ -105,8 +105,8 @@ __device__ inline float clamped(float value, Criterion criterion) {
   return value;
 }
 
-/// The shifts of a lane: a column of the warp's rows; with a tail also one shift of the tail's column, and in
-/// the last lane the corner.
+/// Shifts of a lane: a column of the warp's rows; with a tail also one shift of the tail's column and, in the
+/// last lane, the corner.
 template <auto shape>
 struct LaneShifts {
   static constexpr int in_tiles = shape.rows();
@@ -137,7 +137,7 @@ struct LaneShifts {
     visit_tail(body);
   }
 };
-/// A value for each shift of a lane.
+/// One value for each shift of a lane.
 template <auto shape, typename Value>
 using LaneValues = Value[LaneShifts<shape>::count];
 
@@ -153,8 +153,8 @@ __device__ Sum tail_of_lane(const Sum (&sums)[4]) {
 }
 
 /// Sums the diagonals of a product, of which each lane holds elements of `count` tiles of 16 x 8. The first
-/// element of tile i lies on diagonal 8 (i - 1). lane_sum receives the sum of diagonal `lane`, as far as
-/// diagonals are whole, and `last` that of the last diagonal, in all lanes. apart: diagonals from a lane's
+/// element of tile i lies on diagonal 8 (i - 1). lane_sum receives the sum of diagonal `lane`, if that
+/// diagonal is whole, and `last` that of the last diagonal, in all lanes. apart: diagonals from a lane's
 /// first column to its second, 1 or 4.
 template <int apart, int count, typename Sum>
 __device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& lane_sum, Sum& last) {
@@ -166,7 +166,7 @@ __device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& lane_sum, Sum& 
     even[i] = tiles[i + 1][0] + tiles[i][2];
     odd[i] = tiles[i + 1][1] + tiles[i][3];
   }
-  // Of a lane further right by `lanes`, a diagonal is `rows` further down.
+  // In a lane further right by `lanes`, a diagonal is `rows` further down.
   const auto add = [&](const Sum(&right)[groups], int rows, int lanes) {
 #pragma unroll
     for (int i = 0; i < groups; ++i) {
@@ -184,7 +184,7 @@ __device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& lane_sum, Sum& 
   last = __shfl_sync(all_lanes, even[groups - 1], 0);
 }
 
-/// Rows or columns of shifts at which the reference lies in the window.
+/// Range of rows or columns of shifts at which the reference lies in the window.
 struct Defined {
   int first, last;
 
@@ -193,7 +193,7 @@ struct Defined {
 };
 
 /// Computes a lane's scores: reference.score(sum, statistics, weight), where weight is reference.weight, or
-/// no_score for a shift that is not defined. whole: all shifts are defined, but perhaps not those of the last
+/// no_score for a shift that is not defined. whole: all shifts are defined, except perhaps those of the last
 /// rows_per_tile rows.
 template <bool whole, auto shape, typename Reference, typename Block, typename Sum>
 __device__ void score_shifts(const Reference& reference, const Block& block_shifts,
@@ -218,7 +218,7 @@ __device__ void score_shifts(const Reference& reference, const Block& block_shif
 #pragma unroll
     for (int i = first; i < first + at_once && i < shape.rows(); ++i)
       scores[i] = exists(i) ? reference.score(sums[i], row_statistics[i - first], weight) : no_score;
-    __syncwarp();  // else the compiler starts more loads at once, and spills registers
+    __syncwarp();  // otherwise the compiler starts more loads at once, and spills registers
   }
   shifts.visit_tail([&](int i, int row, int column) {
     scores[i] = no_score;
@@ -251,7 +251,7 @@ __device__ void store_surface(const JobView& view, const Block& block_shifts, co
   });
 }
 
-/// Writes a lane's scores to the surfaces of the job, times `scale`.
+/// Writes a lane's scores, times `scale`, to the surfaces of the job.
 template <auto shape, typename Block, typename Output>
 __device__ void store_scores(const JobView& view, const Block& block_shifts, const Output& out,
                              const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,

@@ -6,11 +6,11 @@
 
 /// Sums over the window under the reference, for the shifts of a block, from elements in shared memory. A
 /// warp walks down some rows of shifts. Elements are converted to integers, so that sliding sums are exact:
-/// what is added and subtracted again leaves no rounding error.
+/// adding and subtracting a value leaves no rounding error.
 namespace dic::kernels {
 
-/// The largest integer of which n can be squared and summed: n sum(b b) - sum(b)^2 stays below 2^63. Elements
-/// are rounded by at most half a unit, which is the largest element divided by this integer.
+/// Largest integer of which n can be squared and summed: n sum(b b) - sum(b)^2 stays below 2^63. Elements are
+/// rounded by at most half a unit, which is the largest element divided by this integer.
 __device__ inline float largest_box_integer(int n) {
   constexpr float exact_in_float = 0x1p22f;
   return fminf(__fdividef(0x1p31f, n), exact_in_float) * (1 - 0x1p-19f);
@@ -20,22 +20,22 @@ struct BoxSum {
   int sum;
   std::uint64_t squares;
 };
-/// NaN without contrast.
+/// Inverse root of the variation of n elements; NaN without contrast.
 __device__ inline float inverse_root_of_variation(int n, const BoxSum& of) {
   const auto variation = static_cast<std::int64_t>(n * of.squares - std::int64_t{of.sum} * of.sum);
   return variation > 0 ? inverse_root(static_cast<float>(variation)) : no_score;
 }
 
 constexpr int most_box_columns = 8 * warp_size;
-/// How the columns of the window are distributed over a warp: `lanes` lanes have `columns` neighbouring
-/// columns each. Where that leaves lanes over, these have other rows.
+/// Distribution of the columns of the window over a warp: `lanes` lanes have `columns` neighbouring columns
+/// each. Remaining lanes, if any, have other rows.
 struct BoxShape {
   int columns, lanes;
 
   __host__ __device__ constexpr int groups() const { return warp_size / lanes; }
-  /// Places of a row's prefix sums: an odd distance from lane to lane, against bank conflicts.
+  /// Number of places of a row's prefix sums; an odd distance from lane to lane avoids bank conflicts.
   __host__ __device__ constexpr int places() const { return lanes * (columns | 1) + 1; }
-  /// Words of shared memory of a warp.
+  /// Words of shared memory per warp.
   __host__ __device__ constexpr int words() const { return round_up(3 * places() * groups(), 4); }
 };
 __host__ __device__ constexpr BoxShape box_shape(int columns) {
@@ -44,8 +44,8 @@ __host__ __device__ constexpr BoxShape box_shape(int columns) {
   return {columns_per_lane <= 4 ? columns_per_lane : 8, 32};
 }
 
-/// Prefix sums in shared memory: over the columns left of each column of a row, and of the one after the
-/// last.
+/// Prefix sums in shared memory: over the columns to the left of each column of a row, and of the one after
+/// the last.
 template <BoxShape shape>
 struct BoxPrefix {
   std::uint64_t* squares;
@@ -61,22 +61,22 @@ struct BoxPrefix {
     squares[at(column)] = of.squares;
     sums[at(column)] = of.sum;
   }
-  /// Of `width` columns from `column` on.
+  /// Sums over `width` columns, beginning with `column`.
   __device__ BoxSum box(int column, int width) const {
     const int left = at(column), right = at(column + width);
     return {sums[right] - sums[left], squares[right] - squares[left]};
   }
 };
 
-/// The elements in shared memory, from the one under the reference's first element at the first shift on, and
-/// a warp's rows of shifts.
+/// Elements in shared memory, beginning with the one under the reference's first element at the first shift,
+/// and a warp's rows of shifts.
 struct Boxes {
   const float* elements;
-  int stride, height, width;  ///< the last two: of the reference
+  int stride, height, width;  ///< stride of rows; height and width of the reference
   int shifts_x, first_y, end_y;
 };
 
-/// Sums over the rows of the reference's height, of a lane's columns.
+/// Sums over the rows of the reference's height, for a lane's columns.
 template <BoxShape shape, typename ToInteger>
 struct ColumnBoxes {
   int sums[shape.columns] = {};
@@ -100,7 +100,7 @@ struct ColumnBoxes {
       squares[i] += std::int64_t{in - out} * (in + out);
     }
   }
-  /// For whole warps.
+  /// Stores the prefix sums. Whole warps must call it.
   __device__ void store(int lane, const BoxPrefix<shape>& prefix) const {
     BoxSum total{0, 0};
 #pragma unroll
@@ -128,7 +128,7 @@ __device__ void fill_inverse_roots(const Boxes& boxes, const ToInteger& to_integ
   const int lane = threadIdx.x % shape.lanes, group = threadIdx.x % warp_size / shape.lanes;
   const int rows = boxes.end_y - boxes.first_y;
   if (rows <= 0) return;
-  // Where rows do not divide evenly, two groups compute the same rows.
+  // If the rows do not divide evenly, two groups compute the same rows.
   const int per_group = (rows + shape.groups() - 1) / shape.groups();
   const int own_y = boxes.first_y + group * per_group, first_y = min(own_y, boxes.first_y + rows - per_group);
   const BoxPrefix<shape> prefix(warp_memory, group);
@@ -151,8 +151,9 @@ __device__ void fill_inverse_roots(const Boxes& boxes, const ToInteger& to_integ
   }
 }
 
-/// Fills roots[y, x] for a warp's rows of shifts. columns: of the window, at most most_box_columns; what
-/// follows a row in shared memory is not used. shared: box_shape(columns).words() for each warp.
+/// Fills roots[y, x] for a warp's rows of shifts. columns: number of columns of the window, at most
+/// most_box_columns; elements that follow a row in shared memory are not used. shared:
+/// box_shape(columns).words() for each warp.
 template <typename ToInteger>
 __device__ void fill_inverse_roots(const Boxes& boxes, int columns, const ToInteger& to_integer,
                                    float* shared, float* roots, int roots_stride) {

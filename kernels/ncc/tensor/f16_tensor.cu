@@ -7,9 +7,9 @@ namespace dic::kernels {
 namespace {
 
 constexpr int most_bits =
-    12;  ///< differences from the middle of the range then fit the 11 bits of a half float
+    12;  ///< differences from the middle of the range then fit into the 11 bits of a half float
 
-/// Two elements less the middle of the range, as multiples of 2^-24: those are the bits of the difference,
+/// Two elements less the middle of the range, as multiples of 2^-24, which are the bits of the difference,
 /// read as a half float.
 __device__ inline __half2 less_middle(Word elements, int middle) {
   const Word middle_bits = static_cast<Word>(middle) * 0x10001u, below_bits = middle_bits - 0x10001u;
@@ -20,7 +20,7 @@ __device__ inline Word bits_of(__half2 value) { return reinterpret_cast<const Wo
 
 /// Images of up to 12 bit as half floats, for zncc. Operands are exact: elements of the window less the
 /// middle of the range, elements of the reference less a value close to their mean, so that the rounding of
-/// f32 sums is small beside the covariance. All are multiples of 2^-24.
+/// f32 sums is small compared with the covariance. All are multiples of 2^-24.
 struct HalfMethod : WithStatistics<HalfMethod> {
   static constexpr std::string_view name = "cuda-f16-tensor";
   using Products = HalfProducts;
@@ -36,7 +36,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
       WideShape{4, false, 0, 0, true},
       WideShape{6, false, 0, 0, true},
       WideShape{8, false, 0, 0, true}};
-  /// Shared memory holds the data of about 12 warps.
+  /// Number of blocks whose data (about 12 warps) fits into shared memory.
   __host__ __device__ static constexpr int least_blocks(const WideShape& shape) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     return shape.tiles < 8 ? 3 : 2;
@@ -47,7 +47,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
 
   struct ReferenceSums {
     WideReferenceSums of;
-    Word most, least;  ///< elements
+    Word most, least;  ///< largest and smallest element
 
     __device__ void add(const ReferenceSums& other) {
       of.add(other.of);
@@ -56,13 +56,13 @@ struct HalfMethod : WithStatistics<HalfMethod> {
     }
   };
 
-  /// Pairs of a row. A lane reads from 4 elements before the first one on; the last elements of the row
+  /// Pairs in a row. A lane reads from 4 elements before the first one on; the last elements of the row
   /// before are zero.
   static int reference_pairs(int copied, int k_words, int width) {
     return std::max({copied, k_words + 2, (width + 8 + 7) / 8 * 4});
   }
-  /// Two copies of the reference, half the banks apart; scores later overwrite them. The window lies before
-  /// them, so that reads beyond its rows find operands or zeros, which are finite.
+  /// Places two copies of the reference, half the banks apart; scores later overwrite them. The window lies
+  /// before them, so that reads beyond its rows find operands or zeros, which are finite.
   static void lay_out(const NccJob& job, WideTiling& tiling) {
     const int stride = tiling.k.reference_stride, h = job.reference.height;
     const int window_rows = h + std::min(tiling.rows(), job.shifts.ny()) - 1;
@@ -80,7 +80,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   static int origin(const NccJob& job) { return 1 << (job.bit_depth - 1); }
   __device__ static void clear(const WideTiling&, int, const WideMemory&) {}
 
-  /// Returns the sums of the warp.
+  /// Sums the reference and returns the sums of the warp.
   template <bool wanted>
   __device__ static ReferenceSums sum_reference(const ReferenceChunks& chunks,
                                                 const StagedReference& reference, int stride,
@@ -102,7 +102,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
             __reduce_min_sync(all_lanes, min(least & 0xffffu, least >> 16))};
   }
 
-  /// Words that were not copied become finite, too: they are multiplied with zeros.
+  /// Converts the window. Words that were not copied become finite, too: they are multiplied with zeros.
   __device__ static void convert_window(const WideTiling& tiling, const WideMemory& memory, int middle) {
     const auto convert = [=](Word& elements) { elements = bits_of(less_middle(elements, middle)); };
     const auto convert_chunks = [&]<int at_once>(uint4* chunks) {  // all loads before the first store
@@ -156,7 +156,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
                          (1 + row) * tiling.k.reference_stride + (at + copy) / 2};
   }
 
-  /// The row below the reference is zero.
+  /// Operands of the tail. The row below the reference is zero.
   template <WideShape shape>
   struct TailOperands {
     static constexpr int words_per_step = 8;
@@ -193,9 +193,9 @@ struct HalfMethod : WithStatistics<HalfMethod> {
 
   template <Criterion criterion>
   struct Reference {
-    int sum_of_origins;  ///< of the window
+    int sum_of_origins;  ///< sum of the origins over the window
     float products_scale, sum;
-    float weight;  ///< inverse root of its variation; NaN = no contrast
+    float weight;  ///< inverse root of the reference's variation; NaN = no contrast
 
     __device__ Reference(int n, const ReferenceSums& sums, int origin_of_window)
         : sum_of_origins(n * origin_of_window),
@@ -206,7 +206,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
       weight = variation > 0 ? inverse_root(static_cast<float>(variation)) : no_score;
     }
 
-    /// `weight`: that of the reference, or no_score.
+    /// Score of a shift. `weight`: weight of the reference, or no_score.
     __device__ float score(float product, const WindowStatistics& window, float weight) const {
       const auto window_sum = static_cast<float>(static_cast<int>(window.sum()) - sum_of_origins);
       const float covariance = products_scale * product - sum * window_sum;
@@ -217,7 +217,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
  private:
   static constexpr int zeros_around = 8;  ///< words that lanes read before the first row and after the last
 
-  /// The value nearest to the mean for which all differences fit the 11 bits of a half.
+  /// The value nearest to the mean for which all differences fit into the 11 bits of a half.
   __device__ static int origin_of(int n, const ReferenceSums& sums) {
     constexpr int reach = 2048;
     const int mean = __float2int_rn(__fdividef(sums.of.sum, n));

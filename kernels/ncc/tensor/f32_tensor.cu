@@ -27,9 +27,9 @@ struct Range {
   __device__ Range over_warp() const { return {-max_of_warp(-least), max_of_warp(most), warp_sum(mean)}; }
 };
 
-/// Converts elements of a patch to operands and to integers: less their mean, scaled by their range.
+/// Converts elements of a patch, less their mean and scaled by their range, to operands and to integers.
 struct Scale {
-  float mean, to_halves;  ///< a power of two: the largest operand is between 2^14 and 2^15
+  float mean, to_halves;  ///< to_halves: a power of two; the largest operand is between 2^14 and 2^15
   float to_integers;      ///< sums over n elements then stay exact, see box_sums.cuh
 
   __device__ Scale(const Range& range, int n) : mean(range.mean) {
@@ -42,28 +42,28 @@ struct Scale {
   __device__ float operand(float element, float further = 0) const {
     return (element - mean - further) * to_halves;
   }
-  /// Integers to an operand of 1.
+  /// Number of integer units that correspond to an operand of 1.
   __device__ float ratio() const {
     const float inverse = __uint_as_float((254u << 23) - __float_as_uint(to_halves));
     return to_integers * inverse;
   }
 
  private:
-  /// Of a number up to 2^22.
+  /// Rounds a number up to 2^22.
   __device__ static int rounded(float number) {
     constexpr float integers = 0x1.8p23f;
     return __float_as_int(number + integers) - __float_as_int(integers);
   }
 };
 
-/// Two elements as two pairs of halves, see SplitProducts.
+/// Splits two elements into two pairs of halves, see SplitProducts.
 __device__ inline uint2 split(float first, float second) {
   const __half2 high = __floats2half2_rn(first, second);
   const __half2 low = __floats2half2_rn(first - __low2float(high), second - __high2float(high));
   return {reinterpret_cast<const Word&>(high), reinterpret_cast<const Word&>(low)};
 }
 
-/// Columns or rows of elements that exist, of those that were staged.
+/// Range of the staged columns or rows whose elements exist.
 struct Existing {
   int first, end;
 
@@ -86,7 +86,7 @@ class FloatChunks {
 #pragma unroll
     for (int i = 0; i < 4; ++i) exists_[i] = columns.holds(4 * column + i);
   }
-  /// body(element) for all that exist.
+  /// Calls body(element) for all elements that exist.
   template <typename Body>
   __device__ void visit(Body&& body) const {
     visit_chunks(rows_.first, rows_.end, [&](const float4& chunk, int) {
@@ -96,14 +96,14 @@ class FloatChunks {
         if (exists_[i]) body(elements[i]);
     });
   }
-  /// Over the elements of all threads of this warp.
+  /// Range of the elements of all threads of this warp.
   __device__ Range range() const {
     Range range = Range::none();
     const float weight = __fdividef(1.0f, count_);
     visit([&](float element) { range.add(element, weight); });
     return range.over_warp();
   }
-  /// Converts to operands; elements that do not exist become zero.
+  /// Converts elements to operands; elements that do not exist become zero.
   template <bool is_window>
   __device__ void convert(int rows, const Scale& scale, float further) const {
     visit_chunks(0, rows, [&](float4& chunk, int row) {
@@ -120,7 +120,7 @@ class FloatChunks {
   }
 
  private:
-  /// body(chunk, row).
+  /// Calls body(chunk, row) for this thread's chunks of the rows.
   template <typename Body>
   __device__ void visit_chunks(int first_row, int end_row, Body&& body) const {
     if (!has_part_) return;
@@ -136,9 +136,10 @@ class FloatChunks {
   bool has_part_, exists_[4];
 };
 
-/// Images of floats, each element as two half floats, for zncc. Elements of the window are taken less the
-/// mean of the whole window, elements of the reference less their own mean: their sum is then zero but for
-/// rounding, and sums of products are covariances. Variations come from integers, see box_sums.cuh.
+/// Images of floats, each element as two half floats, for zncc. The mean of the whole window is subtracted
+/// from elements of the window, their own mean from elements of the reference: the sum of the latter is then
+/// zero except for rounding, and sums of products are covariances. Variations come from integers, see
+/// box_sums.cuh.
 struct SplitMethod {
   static constexpr std::string_view name = "cuda-f32-tensor";
   using Products = SplitProducts;
@@ -151,18 +152,18 @@ struct SplitMethod {
   __host__ __device__ static constexpr int least_blocks(const WideShape&) { return 1; }
 
   using Task = WideTask<SplitMethod>;
-  /// Results of a warp.
+  /// Sums and ranges of a warp.
   struct ReferenceSums {
     Range window, reference;
-    int sum;  ///< of the reference's integers
+    int sum;  ///< sum of the reference's integers
     std::uint64_t squares;
   };
 
-  /// Of a row, with zeros before and after it.
+  /// Pairs in a row, with zeros before and after it.
   static int reference_pairs(int copied, int k_pairs, int /*width*/) {
     return reference_pad / static_cast<int>(sizeof(Products::Pair)) + std::max(copied, k_pairs + 2);
   }
-  /// Operands of the reference overwrite its elements; box sums lie where sums are exchanged later.
+  /// Places operands of the reference over its elements, and box sums where sums are exchanged later.
   static void lay_out(const NccJob& job, WideTiling& tiling) {
     const int stride = 2 * tiling.k.reference_stride;
     const int box_words = box_shape(columns_of_boxes(tiling, job.reference.width)).words();
@@ -178,8 +179,8 @@ struct SplitMethod {
     return tiling.columns() + width - 1;
   }
   static int origin(const NccJob&) { return 0; }
-  /// Zeroes all of it: the reference needs zeros around it, and what products read beyond the window must be
-  /// finite.
+  /// Zeroes all shared memory: the reference needs zeros around it, and values that products read beyond the
+  /// window must be finite.
   __device__ static void clear(const WideTiling& tiling, int, const WideMemory& memory) {
     clear_rows(0, tiling.words, memory.operands);
   }
@@ -293,7 +294,8 @@ struct SplitMethod {
         [=](float element) { return window_scale.integer(element); },
         task.memory.tile + task.tiling.exchange_at, task.memory.tile, task.tiling.warp.tile_stride());
   }
-  /// Subtracts the mean of the reference's integers, too: the first mean was rounded.
+  /// Converts both patches to operands. It also subtracts the mean of the reference's integers, since the
+  /// first mean was rounded.
   __device__ static void convert(const Task& task) {
     const Scale reference_scale = scale(task, &ReferenceSums::reference);
     const float sum = static_cast<float>(sums_of_reference(task).sum);

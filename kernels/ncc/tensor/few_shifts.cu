@@ -6,7 +6,7 @@
 namespace dic::kernels {
 namespace {
 
-/// What a launch writes: the scores of all shifts, or the peaks of all pairs.
+/// Output of a launch: the scores of all shifts, or the peaks of all pairs.
 struct Output {
   Criterion criterion;
   ScoreKind kind = ScoreKind::score;

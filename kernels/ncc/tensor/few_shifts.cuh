@@ -19,9 +19,9 @@ namespace dic::kernels::few {
 
 constexpr int step_rows = 8, step_columns = 32;
 constexpr int most_shifts = 9;                ///< along an axis
-constexpr int most_shared_bytes = 64 * 1024;  ///< without the Surface; all devices have that
+constexpr int most_shared_bytes = 64 * 1024;  ///< excludes the Surface; all devices have this much
 
-/// Sum and sum of squares of bytes, or of differences of such sums, modulo 2^32.
+/// Sum and sum of squares of bytes, or differences of such sums, modulo 2^32.
 struct alignas(8) ByteSums {
   Word sum, squares;
 
@@ -41,7 +41,7 @@ struct alignas(8) ByteSums {
     sum = __reduce_add_sync(all_lanes, sum);
     squares = __reduce_add_sync(all_lanes, squares);
   }
-  /// Adds over the lanes whose numbers differ in the bits first, 2 first .. last only.
+  /// Adds over the lanes whose numbers differ only in the bits first, 2 first .. last.
   __device__ void add_over_lanes(int first, int last) {
 #pragma unroll
     for (int bit = first; bit <= last; bit *= 2)
@@ -50,7 +50,7 @@ struct alignas(8) ByteSums {
   __device__ Moments<u8> moments(int n) const { return {sum, squares, centred<u8>(n, squares, sum, sum)}; }
 };
 
-/// Shifts at which the reference lies in the window.
+/// Range of shifts at which the reference lies in the window.
 struct DefinedShifts {
   int first_x, last_x, first_y, last_y;
 
@@ -59,21 +59,21 @@ struct DefinedShifts {
   }
 };
 
-/// How patches lie in shared memory: as in the image, from any byte of the first chunk on. Bytes beyond them
-/// are read, but not written; their value does not matter.
+/// Layout of patches in shared memory: as in the image, beginning with any byte of the first chunk. Bytes
+/// beyond them are read, but not written; their value does not matter.
 struct StagedLayout {
   int rows, stride, chunks;
 
   StagedLayout(int read_rows, int width, int read_width)
       : rows(read_rows), stride(0), chunks(most_chunks(width)) {
     stride = std::max(chunks * chunk_bytes, round_up(chunk_bytes + read_width, chunk_bytes)) / 4;
-    if (stride % 8 == 0) stride += 4;  // 8 neighbouring rows of 4 words have no bank conflict
+    if (stride % 8 == 0) stride += 4;  // 8 neighbouring rows of 4 words then have no bank conflict
   }
   __host__ __device__ int words() const { return rows * stride; }
 };
 struct Layout {
   StagedLayout window, reference;
-  Divisor cells;  ///< chunks of a row of the window, which is the wider
+  Divisor cells;  ///< chunks per row of the window, which is wider than the reference
 
   explicit Layout(const NccJob& job)
       : window(round_up(job.reference.height, step_rows) + step_rows,
@@ -87,7 +87,7 @@ struct Layout {
 /// A reference and the part of its window that its shifts cover, in shared memory.
 struct Staged {
   const Word* words;
-  int stride, byte;  ///< of a row; of the first element in a row
+  int stride, byte;  ///< stride of rows; byte of the first element in a row
 
   __device__ const u8* element(int row, int column) const {
     return reinterpret_cast<const u8*>(words + row * stride) + byte + column;
@@ -98,7 +98,7 @@ struct Pair {
   int h, w, nx, ny;
 };
 
-/// Words of a row, 4 columns each, then of every 8th row after it.
+/// Reads words of a row, 4 columns each; advance() moves to the 8th row after it.
 class RowWords {
  public:
   __device__ RowWords(const Staged& matrix, int row, int column)
@@ -138,16 +138,16 @@ struct ShiftedWords {
   }
 };
 
-/// The sums of a lane. Lane (group, place) has the rows group + 8 i, and in a step of columns the words place
+/// Sums of a lane. Lane (group, place) has the rows group + 8 i, and in a step of columns the words `place`
 /// and place + 4.
 template <int shifts>
 struct LaneSums {
   static constexpr int edges = (shifts + 2) / 4;
   ByteSums reference{};
-  ByteSums first{};              ///< over the window at the first shift
+  ByteSums first{};              ///< sums over the window at the first shift
   ByteSums down{};               ///< change from shift row `group` to the next one, at dx = 0
   ByteSums right[edges]{};       ///< change from dx = place + 4 i to the next one, at dy = 0
-  ByteSums down_right[edges]{};  ///< how that changes from shift row `group` to the next one
+  ByteSums down_right[edges]{};  ///< change of `right` from shift row `group` to the next one
 };
 
 template <int shifts>
@@ -219,7 +219,7 @@ __device__ void sum_edges(const Pair& pair, LaneSums<shifts>& sums) {
 template <int shifts>
 struct Surface {
   static constexpr int diagonal_step = step_rows + 1;
-  Word products[shifts][16 * step_rows + 2];  ///< a gap between the banks of two dx
+  Word products[shifts][16 * step_rows + 2];  ///< the size leaves a gap between the banks of two dx
   ByteSums steps[most_shifts][most_shifts];
   float scores[most_shifts * shifts];  ///< undefined beyond the job's shifts
 
@@ -289,7 +289,7 @@ __device__ void score_shifts(const Pair& pair, const DefinedShifts& defined, Cri
 template <int shifts>
 class PairScores {
  public:
-  /// shared: layout.bytes() bytes. surface: receives the scores.
+  /// Uses layout.bytes() bytes of `shared`; surface receives the scores.
   __device__ PairScores(const JobView& view, const Layout& layout, Word* shared, Surface<shifts>& surface)
       : view_(view),
         layout_(layout),
@@ -297,7 +297,7 @@ class PairScores {
         reference_words_(shared + layout.window.words()),
         surface_(surface) {}
 
-  /// The reference of all pairs from now on: its first h x w elements, at most those of the view.
+  /// Sets the reference of all following pairs: its first h x w elements, at most those of the view.
   __device__ void take_reference(const DevicePatches& references, std::int64_t index, int h, int w) {
     const auto reference = load_patch<u8>(references, index);
     h_ = h;
@@ -338,9 +338,9 @@ class PairScores {
   int h_ = 0, w_ = 0, reference_byte_ = 0;
 };
 
-/// Pairs that a block does one after the other.
+/// Number of pairs that a block processes one after the other.
 inline int pairs_of_block(std::int64_t pairs) {
-  constexpr std::int64_t several_waves = 16000;  // with fewer pairs some warps of an H100 would have none
+  constexpr std::int64_t several_waves = 16000;  // with fewer pairs, some warps of an H100 would have none
   return pairs < several_waves ? 1 : 4;
 }
 

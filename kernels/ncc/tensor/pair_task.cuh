@@ -6,11 +6,11 @@ namespace dic::kernels {
 
 /// A pair of a job, looked up by a lane before its block needs it.
 struct PairTask {
-  int4 boxes;  ///< x and y of the first chunks of the window, with the first shift, and the reference
-  ShiftStatistics statistics;  ///< of the window's shifts
-  /// The shifts at which the reference lies inside the window; defined_y is empty where defined_x is.
+  int4 boxes;  ///< x and y of the first chunks of the window at the first shift, then of the reference
+  ShiftStatistics statistics;  ///< statistics of the window's shifts
+  /// Shifts at which the reference lies inside the window; defined_y is empty if defined_x is.
   Defined defined_x, defined_y;
-  int window_byte, reference_byte;  ///< bytes at which they begin in their chunks
+  int window_byte, reference_byte;  ///< bytes at which window and reference begin in their chunks
   std::int64_t pair;
 
   PairTask() = default;

@@ -7,28 +7,28 @@
 #include "ncc/tensor/u8_sums.cuh"
 
 /// Exact sums of u8 products on sparse tensor cores (mma.sp m16n8k64, u8 x u8 -> s32): twice as many elements
-/// in a product as without sparsity, in 1.4 times the time.
+/// per product as without sparsity, in 1.4 times the time.
 ///
-/// 16 shifts along x of one row of a reference are a Toeplitz matrix: row m holds the reference from column m
-/// on, between zeros. For references of up to 32 elements, of the columns k and k + 32 at most one is not
-/// zero. Two such pairs side by side are what the hardware calls 2:4 sparse: it stores one element of each
-/// pair and two bits that say which. What is stored in row m is
+/// 16 shifts along x of one row of a reference are a Toeplitz matrix: row m holds the reference, beginning at
+/// column m, between zeros. For references of up to 32 elements, at most one of the columns k and k + 32 is
+/// not zero. Two such pairs side by side are what the hardware calls 2:4 sparse: it stores one element of
+/// each pair and two bits that say which. The elements stored in row m are
 ///
-///     ref[(k - m) mod 32],    k = 0 .. 31,    that of column k where k >= m, else of column k + 32,
+///     ref[(k - m) mod 32],    k = 0 .. 31,    that of column k if k >= m, otherwise of column k + 32,
 ///
-/// the reference's row rotated by m; the bits are the same for all references. A window that begins at byte b
-/// of 8 rotates it further by b, so that the window need not be realigned; a reference that begins at byte b
-/// of its chunk rotates it back by b. The dense factor holds pairs of window columns, k and k + 32: a product
-/// computes 16 x 8 shifts for a row of the reference.
+/// which is the reference's row rotated by m; the bits are the same for all references. A window that begins
+/// at byte b of 8 rotates it further by b, so that the window need not be realigned; a reference that begins
+/// at byte b of its chunk rotates it back by b. The dense factor holds pairs of window columns, k and k + 32:
+/// a product computes 16 x 8 shifts for a row of the reference.
 ///
 /// Shift (dx, dy) = (m + 8 b, lines e + c), m = 0 .. 7 and 16 .. 23: a product has the row m and the column n
 /// = 2 e + b, so that 4 rows of the window, at two columns each, make its dense factor. Then the window's
 /// rows s, s + lines, .. are used for the rows s - lines + 1 .. s of the reference, and stay in a lane's
-/// registers meanwhile. What a lane holds of the reference for m serves m + 16, too.
+/// registers meanwhile. The values of the reference that a lane holds for m also serve m + 16.
 namespace dic::kernels {
 
-constexpr int sparse_period = 32;  ///< columns of a reference, at most
-constexpr int sparse_block = 8;    ///< shifts along x of half its rows
+constexpr int sparse_period = 32;  ///< largest number of columns of a reference
+constexpr int sparse_block = 8;    ///< shifts along x of half the rows of a product
 constexpr int sparse_rows = 4;     ///< shifts along y of one product
 /// Bytes in a row of the boxes that are copied: 5 chunks hold the 64 columns that 33 shifts need, 3 the row
 /// of a reference.
@@ -38,7 +38,7 @@ constexpr int paired_words = 28, rotated_words = 36;
 /// Rows that a warp converts in one pass: it loads them all before it stores any.
 constexpr int window_rows_per_pass = 2 * warp_size, reference_rows_per_pass = warp_size;
 
-/// sums = before + a b
+/// Computes sums = before + a b.
 __device__ inline void multiply_sparse(Word (&sums)[4], const Word (&a)[4], const uint4& b, Word which,
                                        const Word (&before)[4]) {
   asm("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
@@ -53,7 +53,7 @@ __device__ inline void multiply_sparse(Word (&sums)[4], const Word (&a)[4], cons
   are_first ? multiply_sparse(sums, a, b, which, none) : multiply_sparse(sums, a, b, which, sums);
 }
 
-/// A load of four words that the compiler does not move, see load().
+/// Loads four words; the compiler does not move the load, see load().
 __device__ inline uint4 load_quad(unsigned shared) {
   uint4 quad;
   asm volatile("ld.volatile.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
@@ -87,11 +87,12 @@ struct WindowRow {
   }
 };
 
-/// Rows of a reference lie in a ring of 32 bytes that begins with their first chunk, `offset` bytes before
-/// the row. The end of the row wraps around to these bytes, which hold other elements of the image.
+/// Masks for rows of a reference, which lie in a ring of 32 bytes that begins with their first chunk,
+/// `offset` bytes before the row. The end of the row wraps around to these bytes, which hold other elements
+/// of the image.
 struct RingMasks {
-  Word folded[chunk_bytes][chunk_bytes / 4];  ///< by offset: bytes of the first chunk to which the end wraps
-  Word exists[chunk_bytes][sparse_period / 4];  ///< by offset: all bytes of a row
+  Word folded[chunk_bytes][chunk_bytes / 4];  ///< bytes of the first chunk to which the end wraps, by offset
+  Word exists[chunk_bytes][sparse_period / 4];  ///< all bytes of a row, by offset
 
   explicit RingMasks(int width) {
     const auto byte = [](int i) { return 0xffu << i % 4 * 8; };
@@ -109,12 +110,12 @@ constexpr Word swapped_halves = 0x1032;
 __device__ inline Word swap_halves(Word word) { return __byte_perm(word, word, swapped_halves); }
 
 /// Converts a row of a reference from its box to operands: word p of a row of operands holds its elements at
-/// p, at p + 1, p + 16 and p + 17 of the ring, modulo 32.
+/// p, p + 1, p + 16 and p + 17 of the ring, modulo 32.
 struct ReferenceRow {
   static constexpr int words = sparse_period / 4;
   Word ring[words];
 
-  /// Of a reference that begins at byte `offset` of its box. exists: false for a row of zeros.
+  /// Loads a row of a reference that begins at byte `offset` of its box. exists: false for a row of zeros.
   __device__ void load(const Word* box, int row, bool exists, unsigned offset, const RingMasks& masks) {
     const auto* const chunks = reinterpret_cast<const uint4*>(box) + row * (reference_box / chunk_bytes);
     const uint4 first = chunks[0], second = chunks[1], third = chunks[2];
@@ -155,14 +156,14 @@ struct ReferenceRow {
   }
 };
 
-/// The sparsity bits for a row rotated by -4 .. 31 (below 0 as for 0): to which column of its pair each
+/// Sparsity bits for a row rotated by -4 .. 31 (below 0 as for 0): they say to which column of its pair each
 /// element belongs. A word has 16 elements, in the instruction's order; columns are numbered so that the
 /// pairs of a lane are neighbours.
 struct WhichColumns {
   static constexpr int most_left = 4;
   Word by_rotation[most_left + sparse_period];
 
-  /// For one warp.
+  /// Computes the bits. One warp must call it.
   __device__ void fill() {
     for (int rotation = threadIdx.x; rotation < most_left + sparse_period; rotation += warp_size) {
       Word which = 0;
@@ -180,24 +181,24 @@ struct RotatedLane {
   Word which;
 };
 
-/// Where a lane's operands of both factors lie, packed into one register.
+/// Places of a lane's operands of both factors, packed into one register.
 class SparseLane {
  public:
-  /// Of products in which row r of the sparse factor is rotated by r % 8 + 16 (r / 8).
+  /// Places for products in which row r of the sparse factor is rotated by r % 8 + 16 (r / 8).
   __device__ static SparseLane for_rows(int lines) {
     const unsigned group = thread_of_block() / 4;
     return {4 * paired_words * lines * (group / 2) + 2 * sparse_block * (group % 2), 1};
   }
-  /// Of products with 8 rows of the window, in which all rows of the sparse factor are rotated alike. A lane
-  /// has two of the products' columns: they are 4 rows apart, so that lanes load from different banks.
+  /// Places for products with 8 rows of the window, in which all rows of the sparse factor are rotated alike.
+  /// A lane has two of the products' columns: they are 4 rows apart, so that lanes load from different banks.
   __device__ static SparseLane for_column() {
     const unsigned group = thread_of_block() / 4;
     return {4 * paired_words * (group / 2 + rows_apart * (group % 2)) + 2 * sparse_block, 0};
   }
   static constexpr int rows_apart = 4;
-  /// In bytes, of the lane's first pairs of columns.
+  /// Byte offset of the lane's first pairs of columns in the window.
   __device__ unsigned in_window() const { return packed_ >> 16; }
-  /// With `rotation` added, of a reference that begins at byte `offset` of its ring.
+  /// Operands with `rotation` added, for a reference that begins at byte `offset` of its ring.
   __device__ RotatedLane rotated(const WhichColumns& columns, unsigned rotation, unsigned offset) const {
     const unsigned first = (packed_ >> 8) - 4 * (rotation - offset);
     return {{first % (4 * sparse_period), (first + 16) % (4 * sparse_period)},
@@ -208,7 +209,8 @@ class SparseLane {
   __device__ SparseLane(unsigned window_byte, unsigned rotation_per_row) {
     const unsigned thread = thread_of_block(), t = thread % 4, chunk = t % 2 * 2 + t / 2;
     const unsigned first = 32 * (t % 2) + 8 * (t / 2) - 4 * rotation_per_row * (thread / 4);
-    // The second 16 elements of a row have columns 4 further right: as if it were rotated by 4 less.
+    // The second 16 elements of a row have columns 4 further right, which corresponds to a rotation by 4
+    // less.
     const unsigned rotation =
         WhichColumns::most_left + rotation_per_row * (thread / 4 + 16 * (t % 2)) - 4 * (t / 2);
     packed_ = (window_byte + chunk_bytes * chunk) << 16 | first % (4 * sparse_period) << 8 | rotation;
@@ -217,7 +219,7 @@ class SparseLane {
   unsigned packed_;
 };
 
-/// The sums of products at 32 columns by 4 * lines rows of shifts. has_row: one more row, the last of line
+/// Sums of products at 32 columns by 4 * lines rows of shifts. has_row: one more row, the last of line
 /// `lines`.
 template <int lines, bool has_row>
 struct SparseSums {
@@ -240,15 +242,16 @@ __device__ void take_last_steps(int steps, Step&& step) {
   }
 }
 
-/// `window`: of the lane's first pairs; `reference`: where operands begin. Two more rows lie below the
-/// reference. halves: swapped_halves, as a value that the compiler does not know.
+/// Multiplies all rows of the reference. `window`: place of the lane's first pairs; `reference`: start of the
+/// operands. Two more rows lie below the reference. halves: swapped_halves, as a value that the compiler does
+/// not know.
 template <int lines, bool has_row>
 __device__ void multiply_rows(unsigned window, unsigned reference, int rows, const RotatedLane& lane,
                               Word halves, SparseSums<lines, has_row>& sums) {
   constexpr int held = SparseSums<lines, has_row>::held;
   // The compiler would place the swap where it expects the load to be complete, and products would wait when
-  // it is not. A false dependency on a sum of the row before delays the swap; with fewer lines that sum would
-  // come too late.
+  // it is not. A false dependency on a sum of the previous row delays the swap; with fewer lines that sum
+  // would come too late.
   constexpr bool swaps_late = lines >= 8;
   constexpr int rows_ahead = swaps_late ? 2 : 1;
   unsigned at[2]{reference + lane.first[0], reference + lane.first[1]};
@@ -291,10 +294,10 @@ __device__ void multiply_rows(unsigned window, unsigned reference, int rows, con
 }
 
 /// Distributes the sums of all lines to the lanes, by columns, in the order of rows. exchange: 512 bytes of
-/// shared memory for each line. For one warp.
+/// shared memory for each line. One warp must call it.
 template <int lines, int held>
 __device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word (&column_sums)[4 * lines]) {
-  // Of row lines * (lane % 4) + c, a lane has the columns group, + 8, + 16 and + 24: a chunk receives the 4
+  // In row lines * (lane % 4) + c, a lane has the columns group, + 8, + 16 and + 24: a chunk receives the 4
   // lanes' sums of a column.
   const unsigned lane = thread_of_block();
   const unsigned first = static_cast<unsigned>(__cvta_generic_to_shared(exchange + lane));
@@ -314,9 +317,9 @@ __device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word 
   __syncwarp();
 }
 
-/// The sums of products of column 32 of the shifts: of row 32 - lane, and of the first row. Rows of the
-/// reference are multiplied with rows of the window, and the sum of a shift lies on a diagonal of that
-/// product. `window`: of the lane's first pairs.
+/// Computes the sums of products of column 32 of the shifts: in row 32 - lane, and in the first row. Rows of
+/// the reference are multiplied with rows of the window, and the sum of a shift lies on a diagonal of that
+/// product. `window`: place of the lane's first pairs.
 __device__ inline void multiply_column(unsigned window, unsigned reference, int rows, const RotatedLane& lane,
                                        Word& lane_sum, Word& first) {
   constexpr int window_step = 4 * paired_words, reference_step = 4 * rotated_words;

@@ -7,8 +7,8 @@ namespace dic::kernels {
 /// Products of floats (see wide_products.cuh), each the sum of two half floats: high x high and the two mixed
 /// ones; low x low is left out. A pair of elements lies in two words of the reference, the high halves first;
 /// two pairs of the window lie in four words, the high halves first in even rows, the low halves first in odd
-/// rows: then lanes with odd rows have no bank conflict with the others. After every `tiles` steps the sums
-/// are added in float, because the instruction rounds towards zero.
+/// rows, so that lanes with odd rows have no bank conflict with the others. After every `tiles` steps the
+/// sums are added in float, because the instruction rounds towards zero.
 struct SplitProducts {
   using Element = float;
   using Pair = uint2;
@@ -49,7 +49,7 @@ struct SplitProducts {
 
   struct WindowColumn {
     HalvesAddress at;
-    unsigned two_rows;  ///< in bytes
+    unsigned two_rows;  ///< distance of two rows, bytes
     Word zero, last_high, last_low;
 
     __device__ WindowColumn(unsigned first, int stride, Word runtime_zero)
@@ -64,7 +64,7 @@ struct SplitProducts {
     }
 
    private:
-    /// See WindowColumn of u8_products.cuh.
+    /// Takes the next operands as WindowColumn of u8_products.cuh does.
     __device__ void take(Word (&quad)[4], unsigned& address, Word& last) const {
       quad[0] = last + zero;
       quad[1] = load(address + two_rows);
@@ -75,7 +75,7 @@ struct SplitProducts {
   };
   struct TailColumn {
     HalvesAddress at;
-    unsigned two_rows;  ///< in bytes
+    unsigned two_rows;  ///< distance of two rows, bytes
 
     __device__ TailColumn(unsigned first, int stride) : at(first), two_rows(16 * stride) {}
     __device__ void take(Quad& quad) {
@@ -91,7 +91,7 @@ struct SplitProducts {
     }
   };
   struct ReferenceColumn {
-    unsigned at, two_rows;  ///< in bytes
+    unsigned at, two_rows;  ///< address; distance of two rows, bytes
     int bit_shift;
     uint2 next[2][2];  ///< rows 0 and 2: pairs that hold a lane's elements at any shift
 

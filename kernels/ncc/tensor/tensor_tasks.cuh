@@ -5,16 +5,16 @@
 
 #include "ncc/stage_patch.cuh"
 
-/// Which shifts of which pair a block of a tensor-core kernel computes, task after task.
+/// Assignment of shifts and pairs to the blocks of a tensor-core kernel, task after task.
 namespace dic::kernels {
 
-/// The tasks of a job: a pair each, or one of parts_x x parts_y parts of the shifts of a pair. Where a job
-/// has all pairs of a window (n_to_m), these follow each other.
+/// The tasks of a job: a pair each, or one of parts_x x parts_y parts of the shifts of a pair. If a job has
+/// all pairs of a window (n_to_m), these are consecutive.
 struct Tasks {
   std::int64_t references = 1, windows = 0;
   int parts_x = 0, parts_y = 0;
 
-  /// columns, rows: of shifts that a block computes at once.
+  /// Tasks for blocks that compute columns x rows shifts at once.
   Tasks(const NccJob& job, int columns, int rows)
       : windows(job.pairs),
         parts_x((job.shifts.nx() + columns - 1) / columns),
@@ -25,12 +25,13 @@ struct Tasks {
     windows = count;
   }
   __host__ __device__ int parts() const { return parts_x * parts_y; }
-  /// Groups of tasks that a block does one after the other.
+  /// Number of groups of tasks; a block processes a group one task after the other.
   __host__ __device__ std::int64_t groups() const { return windows * parts(); }
 
-  /// Returns the number of blocks to launch, of which `resident` run at once. A block does tasks_per_block
-  /// tasks, then another block starts in its place. This balances multiprocessors of unequal speed, and costs
-  /// the start of a block every few tasks. 0: all blocks run at once and divide the tasks among them.
+  /// Returns the number of blocks to launch, of which `resident` run at once. A block processes
+  /// tasks_per_block tasks, then another block starts in its place. This balances multiprocessors of unequal
+  /// speed, and costs the start of a block every few tasks. 0: all blocks run at once and divide the tasks
+  /// among them.
   std::int64_t distribute(std::int64_t resident, int tasks_per_block) {
     if (tasks_per_block > 0 && references == 1 && groups() >= 2 * tasks_per_block * resident) {
       next_task = 1;
@@ -40,8 +41,8 @@ struct Tasks {
     next_task = static_cast<int>(std::min(groups(), resident));
     return next_task;
   }
-  /// Tasks of one window follow each other in a block; blocks at work at the same time have windows that are
-  /// close to each other in the image.
+  /// Number of tasks of this block. Tasks of one window are consecutive in a block; blocks that run at the
+  /// same time have windows that are close to each other in the image.
   __device__ int count_for_block() const {
     const std::int64_t left = groups() - std::int64_t{blockIdx.x} * next_block;
     return min(most_of_block, static_cast<int>((left + next_task - 1) / next_task * references));
@@ -54,7 +55,7 @@ struct Tasks {
   }
 
  protected:
-  int next_block = 1, next_task = 1;  ///< windows from a block to the next, and from a task to its next
+  int next_block = 1, next_task = 1;  ///< windows from a block to the next, and from a task to the next
   int most_of_block = std::numeric_limits<int>::max();
 };
 /// Reference, window and part of a task.
@@ -73,7 +74,7 @@ struct Place {
   }
 };
 
-/// Rows of a matrix that are copied in whole chunks, from the chunk on in which element (0, 0) lies.
+/// Rows of a matrix that are copied in whole chunks, beginning with the chunk that holds element (0, 0).
 struct ChunkRows {
   const u8* first;  ///< element (0, 0); null: rows cannot be copied in chunks
   int row_bytes;

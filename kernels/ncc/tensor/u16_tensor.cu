@@ -18,11 +18,11 @@ struct ExactMethod : WithStatistics<ExactMethod> {
       WideShape{3, false},         WideShape{3, true},          WideShape{4, false}};
   __host__ __device__ static constexpr int least_blocks(const WideShape&) { return 2; }
 
-  /// Pairs of a row, with zeros before and after it.
+  /// Pairs in a row, with zeros before and after it.
   static int reference_pairs(int copied, int k_words, int /*width*/) {
     return reference_pad / 4 + std::max(copied, k_words + 4);
   }
-  /// Operands of the reference are its elements, as they were copied.
+  /// Places the operands of the reference: its elements, as they were copied.
   static void lay_out(const NccJob&, WideTiling& tiling) {
     tiling.operand_chunks = tiling.reference_chunks;
     tiling.staged_at = tiling.k.reference_stride + reference_pad / 4;
@@ -32,12 +32,12 @@ struct ExactMethod : WithStatistics<ExactMethod> {
   }
 
   static int origin(const NccJob&) { return 0; }
-  /// Zeros around the reference.
+  /// Zeroes the memory around the reference.
   __device__ static void clear(const WideTiling& tiling, int reference_stride, const WideMemory& memory) {
     clear_rows(tiling.k.rows, reference_stride, memory.operands);
   }
 
-  /// Zeroes the elements of the image left of the reference. Returns the sums of the warp.
+  /// Zeroes the elements of the image to the left of the reference. Returns the sums of the warp.
   template <bool wanted>
   __device__ static ReferenceSums sum_reference(const ReferenceChunks& chunks,
                                                 const StagedReference& reference, int stride,
@@ -66,8 +66,8 @@ struct ExactMethod : WithStatistics<ExactMethod> {
             .bit_shift = 16 * (at % 2)};
   }
 
-  /// Both operands are shifted, so that a step takes 32 elements of a row. Zeros follow a row of the
-  /// reference.
+  /// Operands of the tail. Both are shifted, so that a step takes 32 elements of a row. Zeros follow a row of
+  /// the reference.
   template <WideShape shape>
   struct TailOperands {
     static constexpr int words_per_step = 16;
@@ -117,7 +117,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
   struct Reference {
     std::uint64_t n;
     ReferenceSums sums;
-    float weight;  ///< inverse root of its variation; no_score without contrast, 1 for ssd
+    float weight;  ///< inverse root of the reference's variation; no_score without contrast, 1 for ssd
 
     __device__ Reference(int elements, const ReferenceSums& element_sums, int)
         : n(elements), sums(element_sums) {
@@ -126,7 +126,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
       weight = criterion == Criterion::ssd ? 1.0f : variation > 0 ? inverse_root(variation) : no_score;
     }
 
-    /// `weight`: that of the reference, or no_score.
+    /// Score of a shift. `weight`: weight of the reference, or no_score.
     __device__ float score(std::uint64_t product, const WindowStatistics& window, float weight) const {
       if constexpr (criterion == Criterion::zncc)
         return centred(product, sums.sum, window.sum()) * (weight * window.inverse_root());

@@ -9,29 +9,29 @@
 ///
 ///     c[dy, dx] = sum over p, q of ref[p - b, q - B] * window[p + 2 a, q + 4 A]
 ///
-/// That is a matrix product over k = (p, q): its left matrix has the rows m = (A, a) and holds words of the
+/// This is a matrix product over k = (p, q): its left matrix has the rows m = (A, a) and holds words of the
 /// window that are never shifted by less than a word; its right matrix has the columns n = (b, B) and holds
 /// the small reference, shifted by bytes with one funnel shift. One product computes 8 A x 4 B = 32 columns
 /// by 2 a x 2 b = 4 rows of shifts. Elements beyond the reference are zero in shared memory, so that the
 /// window may hold any value there. The byte at which the window begins in its word is added to B.
 ///
-/// A step takes k = 4 rows (p) x 2 words (q). Then a lane needs the window at rows p, p + 2, p + 4 for one
+/// A step takes k = 4 rows (p) x 2 words (q). A lane then needs the window at rows p, p + 2, p + 4 for one
 /// product, at p + 4, p + 6, p + 8 for the product 4 shifts further down, and the next step begins at p + 4:
-/// operands stay in registers for the next product, and a step loads 2 words of the window. Where the number
-/// of words is odd, steps of the last word take 8 rows: a lane then has the word 4 rows further down instead
-/// of the word beside.
+/// operands stay in registers for the next product, and a step loads 2 words of the window. If the number of
+/// words is odd, steps of the last word take 8 rows: a lane then has the word 4 rows further down instead of
+/// the next word in the row.
 namespace dic::kernels {
 
 constexpr int columns_per_warp = 32;  ///< shifts along x
 constexpr int rows_per_tile = 4;      ///< shifts along y of one product
 
-/// The operands in shared memory.
+/// Layout of the operands in shared memory.
 struct ProductLayout {
-  int rows = 0, words = 0;                      ///< of (p, q), at most; rows in whole steps of 2 words
+  int rows = 0, words = 0;                      ///< upper limits of (p, q); rows in whole steps of 2 words
   int window_stride = 0, reference_stride = 0;  ///< words from row to row
 };
 
-/// Which operands a lane holds, as the instruction defines it: row m = group of A, column n = group of B, and
+/// Operands that a lane holds, as the instruction defines it: row m = group of A, column n = group of B, and
 /// word `word` of the rows `parity` and parity + 2 of a step.
 struct FragmentLane {
   int group, word, parity;
@@ -45,8 +45,8 @@ __device__ inline void multiply(Word (&sums)[4], const Word (&a)[4], Word b0, Wo
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// A load that the compiler does not move: it would gather the loads of several steps, and run out of
-/// registers.
+/// Loads a word; the compiler does not move the load: it would gather the loads of several steps, and run out
+/// of registers.
 __device__ inline Word load(unsigned shared) {
   Word word;
   asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(word) : "r"(shared));
@@ -57,7 +57,7 @@ __device__ inline Word load(unsigned shared) {
 /// product. A word that is needed twice is copied by adding `zero`, a zero that the compiler does not know:
 /// otherwise it would keep one register, and copy that in every step to where the instruction needs it.
 struct WindowColumn {
-  unsigned odd, even, four_rows;  ///< in bytes: rows 2 and 4
+  unsigned odd, even, four_rows;  ///< addresses of rows 2 and 4; distance of four rows, bytes
   Word zero, last;
 
   __device__ WindowColumn(unsigned first, int stride, Word runtime_zero)
@@ -77,7 +77,7 @@ struct WindowColumn {
 };
 /// Walks down a lane's column of the reference, and loads one step ahead.
 struct ReferenceColumn {
-  unsigned upper, lower, step;  ///< in bytes: rows 0 and 2
+  unsigned upper, lower, step;  ///< addresses of rows 0 and 2; length of a step, bytes
   int bit_shift;
   Word next[4];
 
@@ -102,7 +102,7 @@ struct ReferenceColumn {
 
 /// Walks down the window for the tail: rows of neighbouring lanes are 2 apart, the two rows of a lane 16.
 struct TailColumn {
-  unsigned upper, lower, two_rows, step;  ///< in bytes
+  unsigned upper, lower, two_rows, step;  ///< addresses of a lane's rows; distances, bytes
 
   __device__ TailColumn(unsigned first, int stride, int rows_a_step = 4)
       : upper(first), lower(first + 64 * stride), two_rows(8 * stride), step(4 * rows_a_step * stride) {}
@@ -116,7 +116,7 @@ struct TailColumn {
 
 /// The first operands of a lane, as addresses in shared memory. Rows: parity (window), 2 group + parity
 /// (tail), parity - group % 2 (reference). Words: group + word, word, and word minus the shift of the
-/// reference, of which bit_shift (modulo 32) is the rest.
+/// reference, whose remainder is bit_shift (modulo 32).
 struct LaneAddresses {
   unsigned window, tail, reference;
   int bit_shift;
@@ -124,7 +124,7 @@ struct LaneAddresses {
   __device__ LaneAddresses further(int words) const {
     return {window + 4 * words, tail + 4 * words, reference + 4 * words, bit_shift};
   }
-  /// For steps of one word, where the second word of a lane is 4 rows further down.
+  /// Addresses for steps of one word, in which the second word of a lane is 4 rows further down.
   __device__ LaneAddresses for_one_word(int lane_word, int window_stride, int reference_stride) const {
     const unsigned in_window = 4 * lane_word * (4 * window_stride - 1);
     return {window + in_window, tail + in_window, reference + 4 * lane_word * (4 * reference_stride - 1),
@@ -146,8 +146,8 @@ __device__ void repeat_steps(int steps, Step&& step) {
   }
 }
 
-/// The steps of `words` (2 or 1) words. The instruction needs its operands in neighbouring registers: they
-/// stay there, and the tile that uses them changes from step to step.
+/// Does the steps of `words` (2 or 1) words. The instruction needs its operands in neighbouring registers:
+/// they stay there, and the tile that uses them changes from step to step.
 template <int words, int tiles, bool has_tail>
 __device__ void multiply_words(int rows, int window_stride, int reference_stride, Word runtime_zero,
                                const LaneAddresses& start, Word (&sums)[tiles + has_tail][4]) {

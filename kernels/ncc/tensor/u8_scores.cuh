@@ -7,18 +7,18 @@
 /// Scores of 8-bit images from exact sums of products.
 namespace dic::kernels {
 
-/// What the scores of a reference of n elements need of it. Zncc is
+/// Values of a reference of n elements that scores need. Zncc is
 ///
 ///     n (sum (a - m) b - rest * sum b) / roots of both variations,    rest = mean of a - m
 ///
-/// where m is the mean of a, rounded. The first sum is an exact integer. Its rounding to float is as small as
+/// where m is the rounded mean of a. The first sum is an exact integer. Its rounding to float is as small as
 /// the covariance or `rest` are: the error of the score is at most 2^-21 + 2^-25 |rest| mean(b) / (deviation
-/// of a * deviation of b), below 5e-6 from one grey level of deviation on.
+/// of a * deviation of b), below 5e-6 for deviations of at least one grey level.
 template <Criterion criterion>
 struct Reference8 {
   int minus_mean = 0;
   Word squares;
-  float weight;  ///< of a defined shift: the rest, or 1; no_score without contrast
+  float weight;  ///< weight of a defined shift: the rest, or 1; no_score without contrast
   float scale;   ///< score() times this is the score; rounding may take it above 1
 
   __device__ Reference8(int n, const ReferenceSums& sums) : squares(sums.squares), weight(1), scale(1) {
@@ -37,7 +37,7 @@ struct Reference8 {
     scale *= inverse_root(static_cast<float>(variation));
     if (variation == 0) weight = no_score;
   }
-  /// `weight`: that of the reference, or no_score.
+  /// Score of a shift, not yet scaled. `weight`: weight of the reference, or no_score.
   __device__ float score(Word product, const WindowStatistics& window, float weight) const {
     if constexpr (criterion == Criterion::ssd)
       return -weight * static_cast<float>(squares + static_cast<Word>(window.squares()) - 2 * product);

@@ -14,14 +14,14 @@
 #include "ncc/tensor/u8_scores.cuh"
 #include "ncc/tensor/u8_sparse.hpp"
 
-// Exact peaks of 8-bit images on sparse tensor cores (sparse_products.cuh says how). A block is one warp and
+// Exact peaks of 8-bit images on sparse tensor cores (see sparse_products.cuh). A block is one warp and
 // computes one pair after the other: the copy engine (TMA) copies a window and a reference to shared memory,
 // as they lie in the image; the warp converts them to operands, and multiplies and scores these while the
 // next two are copied.
 namespace dic::kernels {
 namespace {
 
-/// What a warp computes: 32 columns by 4 * lines rows of shifts; with a tail, one more of both.
+/// Shifts that a warp computes: 32 columns by 4 * lines rows; with a tail, one more of both.
 struct SparseShape {
   int lines = 0;
   bool tail = false;
@@ -60,16 +60,16 @@ std::size_t choose_shape(const NccJob& job) {
 }
 
 /// Offsets in a block's shared memory, in words. The boxes of the next task overwrite the end of the operands
-/// when these have been multiplied; scores overwrite their beginning.
+/// once these have been multiplied; scores overwrite their beginning.
 struct SparseLayout {
-  int window_rows = 0;     ///< of the window
-  int reference_rows = 0;  ///< of operands; zeros for the tail lie below the reference
-  int passes = 1;          ///< in which boxes are converted; operands may overwrite what a pass has loaded
+  int window_rows = 0;     ///< rows of the window
+  int reference_rows = 0;  ///< rows of operands; zeros for the tail lie below the reference
+  int passes = 1;          ///< passes that convert boxes; operands may overwrite what a pass has loaded
   int reference = 0, window_box_at = 0, reference_box_at = 0, words = 0;
-  Word halves = swapped_halves;  ///< for multiply_rows
+  Word halves = swapped_halves;  ///< argument of multiply_rows
 
   SparseLayout(const NccJob& job, const SparseShape& shape) {
-    constexpr int aligned = 128 / sizeof(Word);  // for the copy engine
+    constexpr int aligned = 128 / sizeof(Word);  // as the copy engine requires
     const int height = job.reference.height;
     window_rows = height + job.shifts.ny() - 1;
     reference_rows = shape.tail ? round_up(height, 16) : height;
@@ -93,13 +93,13 @@ struct SparseLayout {
   int bytes() const { return words * static_cast<int>(sizeof(Word)); }
 };
 
-/// The copy engine's descriptions of the boxes.
+/// Descriptions of the boxes for the copy engine.
 struct Boxes {
   CUtensorMap window, reference;
 };
 
-/// The shifts of a lane: column `lane` of the main part; with a tail also column `lane` of row 32, row 32 -
-/// lane of column 32 and, in the last lane, row 0 of column 32.
+/// Shifts of a lane: column `lane` of the main part; with a tail also column `lane` of row 32, row 32 - lane
+/// of column 32 and, in the last lane, row 0 of column 32.
 template <SparseShape shape>
 struct SparseShifts {
   static constexpr int in_main = shape.main_rows(), count = in_main + (shape.tail ? 3 : 0);
@@ -147,8 +147,8 @@ using SparseValues = Value[SparseShifts<shape>::count];
 }
 
 /// Computes the sums of products at a pair's shifts: `values` receives those of a lane's tail, `sums` the
-/// others, in the order of the instruction. window_byte, reference_byte: the bytes at which these begin in
-/// their chunks.
+/// others, in the order of the instruction. window_byte, reference_byte: bytes at which window and reference
+/// begin in their chunks.
 template <SparseShape shape>
 __device__ void multiply_shifts(unsigned window, unsigned reference, int height, const SparseLane& lane,
                                 const WhichColumns& columns, unsigned window_byte, unsigned reference_byte,
@@ -162,7 +162,7 @@ __device__ void multiply_shifts(unsigned window, unsigned reference, int height,
   if constexpr (shape.tail) {
     const int lane = thread_of_block(), holder = lane % 8 * 4 + 3;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {  // of column group + 8 i
+    for (int i = 0; i < 4; ++i) {  // the sum of column group + 8 i
       const Word value = __shfl_sync(all_lanes, sums.of[shape.lines][i], holder);
       if (lane / 8 == i) values[in_main] = value;
     }
@@ -172,7 +172,7 @@ __device__ void multiply_shifts(unsigned window, unsigned reference, int height,
                     values[in_main + 1], values[in_main + 2]);
   }
 }
-/// Moves the others to `values`, too. exchange: shared memory.
+/// Moves the sums of the main part to `values`, too. exchange: shared memory.
 template <SparseShape shape>
 __device__ void order_sums(const SparseSums<shape.lines, shape.tail>& sums, Word* exchange,
                            SparseValues<shape, Word>& values) {
@@ -183,9 +183,9 @@ __device__ void order_sums(const SparseSums<shape.lines, shape.tail>& sums, Word
   for (int i = 0; i < in_main; ++i) values[i] = column_sums[i];
 }
 
-/// Computes Reference8::score for a lane's shifts, and returns Reference8::scale. known: the first rows,
-/// which are known at compile time to be defined. any: statistics that exist, to be read where no shift of
-/// the pair is defined.
+/// Computes Reference8::score for a lane's shifts, and returns Reference8::scale. known: the number of first
+/// rows that are known at compile time to be defined. any: statistics that exist, which are read if no shift
+/// of the pair is defined.
 template <Criterion criterion, int known, SparseShape shape>
 __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference, const PairTask& task,
                             const WindowStatistics* any, const SparseShifts<shape>& shifts,
@@ -223,7 +223,7 @@ __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference
                                   !exists(i)     ? no_score
                                   : i <= in_main ? weight
                                                  : reference.weight);
-    __syncwarp();  // else the compiler starts more loads at once, and spills registers
+    __syncwarp();  // otherwise the compiler starts more loads at once, and spills registers
   }
   return reference.scale;
 }
@@ -242,7 +242,7 @@ __device__ float score_pair(int elements, const ReferenceSums& reference_sums, c
   return score_rows<criterion, 0>(elements, reference_sums, task, any, shifts, sums, scores);
 }
 
-/// Finds the peak of a pair's scores. tile: shared memory for them.
+/// Finds the peak of a pair's scores. tile: shared memory for the scores.
 template <SparseShape shape>
 __device__ void find_peak_of_task(const JobView& view, Criterion criterion, const SparseShifts<shape>& shifts,
                                   const SparseValues<shape, float>& scores, float scale, float* tile,
@@ -263,7 +263,7 @@ __device__ void find_peak_of_task(const JobView& view, Criterion criterion, cons
   find_peak_of_warp<shape.tail>(view, criterion, best, tail_best, tile, tile_stride, out, scale);
 }
 
-/// For one warp. taken: zero before the launch.
+/// Takes the next batch of tasks. One warp must call it. taken: zero before the launch.
 [[maybe_unused]] __device__ TaskBatch take_batch(const TaskBatches& batches, unsigned* taken) {
   unsigned number = 0;
   if (thread_of_block() == 0) number = atomicAdd(taken, 1);
@@ -285,7 +285,7 @@ __global__ void __launch_bounds__(warp_size, 16)
   __shared__ std::uint64_t copied;  // mbarrier
   __shared__ WhichColumns columns;
   const int height = view.reference.height;
-  // Looks up the block's next tasks, from number `first` on. Returns how many it found.
+  // Looks up the block's next tasks, beginning with number `first`. Returns how many it found.
   const auto look_up = [&](int first) {
     const int ahead = threadIdx.x;
     std::int64_t task = std::int64_t{first + ahead} * gridDim.x + blockIdx.x;
@@ -352,14 +352,14 @@ __global__ void __launch_bounds__(warp_size, 16)
 #endif
 }
 
-/// True where the kernel was compiled for the current device with Hopper's instructions.
+/// True if the kernel was compiled for the current device with Hopper's instructions.
 bool is_compiled_for_device() {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, u8_sparse<0>), "Asking what a kernel was compiled for");
   return attributes.ptxVersion >= 90;
 }
 
-/// Describes boxes of width x height of an image, whose columns begin with a chunk; false where the copy
+/// Describes boxes of width x height of an image, whose columns begin with a chunk. Returns false if the copy
 /// engine cannot copy them.
 bool describe_boxes(const DeviceImage& image, int width, int height, CUtensorMap& map) {
   static const auto encode = [] {

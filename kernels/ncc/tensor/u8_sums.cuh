@@ -5,16 +5,16 @@
 /// Sums over 8-bit elements in shared memory: exact in unsigned 32 bits up to 257 x 257 elements.
 namespace dic::kernels {
 
-/// sum + the products of unsigned bytes.
+/// Adds the products of unsigned bytes to `sum`.
 __device__ inline Word dot(Word a, Word b, Word sum) { return __dp4a(a, b, sum); }
 
 struct ReferenceSums {
   Word sum, squares;
 };
 
-/// Call it when the copies are complete: zeroes the `offset` bytes of the image left of the reference and,
-/// where sums are wanted, stores those of every warp's rows. `shared`: the first chunk of the first row. What
-/// follows a row in its chunks is zero.
+/// Zeroes the `offset` bytes of the image to the left of the reference and, if sums are wanted, stores those
+/// of every warp's rows. Call it when the copies are complete. `shared`: first chunk of the first row. Bytes
+/// that follow a row in its chunks are zero.
 template <bool wanted>
 __device__ void sum_reference(Word* shared, int stride, int rows, int offset, int chunks,
                               ReferenceSums* sums_by_warp) {
@@ -40,7 +40,7 @@ __device__ void sum_reference(Word* shared, int stride, int rows, int offset, in
   squares = __reduce_add_sync(all_lanes, squares);
   if (threadIdx.x % warp_size == 0) sums_by_warp[threadIdx.x / warp_size] = {sum, squares};
 }
-/// The sums of the whole reference.
+/// Sums of the whole reference.
 template <bool one_warp = false>
 __device__ ReferenceSums sum_of_warps(const ReferenceSums* sums_by_warp) {
   ReferenceSums all = sums_by_warp[0];
@@ -52,7 +52,7 @@ __device__ ReferenceSums sum_of_warps(const ReferenceSums* sums_by_warp) {
   return all;
 }
 
-/// Reads a row from any byte on, four elements at a time, and loads one word ahead.
+/// Reads a row, beginning with any byte, four elements at a time, and loads one word ahead.
 class ByteStream {
  public:
   __device__ ByteStream(const Word* row, int byte)

@@ -6,22 +6,22 @@
 #include "ncc/tensor/u8_tiling.cuh"
 #include "ncc/variants.hpp"
 
-// cuda-u8-tensor on the host: how the work is divided, and the launches. The kernel is in u8_tensor.cuh.
+// The host part of cuda-u8-tensor: division of the work, and launches. The kernel is in u8_tensor.cuh.
 namespace dic::kernels {
 
 using namespace u8_tensor;
 
 namespace {
 
-/// The stride of rows of whole chunks: they begin 12 or 20 banks apart, so that 8 words of two neighbouring
-/// rows have no bank conflict.
+/// Stride of rows of whole chunks that begin 12 or 20 banks apart, so that 8 words of two neighbouring rows
+/// have no bank conflict.
 int spread(int words) {
   int stride = round_up(words, 4);
   while (stride % 32 != 12 && stride % 32 != 20) stride += 4;
   return stride;
 }
 
-/// Chooses a shape with a known stride, where one fits and is compiled. A single warp with a tail and a large
+/// Chooses a shape with a known stride, if one fits and is compiled. A single warp with a tail and a large
 /// window is replaced by two, between which k is split.
 WarpShape with_stride(const Tiling& tiling, int reference_stride) {
   const bool one_warp = tiling.warps_x * tiling.warps_y == 1;
@@ -42,7 +42,7 @@ Tiling make_tiling(const NccJob& job, Result output, WarpShape warp, int warps_x
   tiling.warp = warp, tiling.warps_x = warps_x, tiling.warps_y = warps_y;
   tiling.k.rows = round_up(h + 1, 4);
   tiling.k.words = (w + 3 + 3 + 3) / 4;
-  // Room for the first word of a warp's last step, and for whole chunks.
+  // This leaves room for the first word of a warp's last step, and for whole chunks.
   tiling.window_chunks = Divisor(most_chunks(tiling.columns() + w - 1));
   tiling.reference_chunks = Divisor(most_chunks(w));
   tiling.k.window_stride = spread(
@@ -76,7 +76,7 @@ struct TailWarps {
   int x, y;
 
   explicit TailWarps(const Shifts& shifts) : x(warps(shifts.nx())), y(warps(shifts.ny())) {}
-  /// True where they cost less than blocks of 32 or 64 columns, counted in products per step.
+  /// True if they cost less than blocks of 32 or 64 columns, counted in products per step.
   bool pay(const Shifts& shifts) const {
     const int warps_x = (shifts.nx() + columns_per_warp - 1) / columns_per_warp;
     const int tiles = (shifts.ny() + rows_per_tile - 1) / rows_per_tile;
@@ -88,7 +88,7 @@ struct TailWarps {
   static int warps(int shifts) { return (shifts + columns_per_warp) / (columns_per_warp + 1); }
 };
 
-/// The tiling for a job. Whether it fits follows from its shared_bytes().
+/// Tiling for a job. Whether it fits follows from its shared_bytes().
 Tiling choose_tiling(const NccJob& job, Result output) {
   const int tiles = (job.shifts.ny() + rows_per_tile - 1) / rows_per_tile;
   if (const TailWarps warps(job.shifts); warps.pay(job.shifts)) {
@@ -117,7 +117,7 @@ void launch(const NccJob& job, const StatisticsTable& statistics, const Scoring&
                         scoring, stream);
 }
 
-/// Peaks of pairs whose shifts are divided among several blocks; `memory`: PartPeaks::scratch.
+/// Queues peaks of pairs whose shifts are divided among several blocks; `memory`: PartPeaks::scratch.
 void launch_peaks_of_parts(const NccJob& job, StatisticsTable statistics, Criterion criterion, Peak* out,
                            std::byte* memory, StreamHandle stream) {
   const Tiling tiling = choose_tiling(job, Result::parts);
@@ -138,7 +138,7 @@ Result result_for_peaks(const NccJob& job) {
 }
 
 bool tiling_fits(const NccJob& job, const Tiling& tiling) {
-  const int row_bytes = tiling.columns() + job.reference.width - 1;  // every chunk of it needs a thread
+  const int row_bytes = tiling.columns() + job.reference.width - 1;  // every chunk of the row needs a thread
   return tiling.shared_bytes() <= most_shared_bytes && most_chunks(row_bytes) <= tiling.threads();
 }
 
@@ -151,7 +151,8 @@ std::string U8Tensor::unsupported_reason(const NccJob& job) {
   return {};
 }
 
-/// 160 KB hold window and reference of 255x255 elements, the 99 KB of desktop GPUs those of 128x128.
+/// Shared memory for the job: 160 KB hold window and reference of 255x255 elements, the 99 KB of desktop GPUs
+/// those of 128x128.
 int U8Tensor::shared_bytes(const NccJob& job) {
   const bool large = std::max(job.reference.height, job.reference.width) > 128;
   return large ? most_shared_bytes : 99 * 1024;

@@ -7,7 +7,7 @@
 #include "ncc/tensor/u8_scores.cuh"
 #include "ncc/tensor/u8_tiling.cuh"
 
-/// Exact sums of u8 products on tensor cores (u8_products.cuh says how), and their scores and peaks. A block
+/// Exact sums of u8 products on tensor cores (see u8_products.cuh), and their scores and peaks. A block
 /// computes the shifts of one pair, or some of them, from shared memory. The sums over windows that scores
 /// need were computed before (window_statistics.cuh).
 namespace dic::kernels::u8_tensor {
@@ -40,7 +40,7 @@ __device__ void find_best(const JobView& view, const PartShifts& block_shifts, B
   if (shifts.owned) {
     float highest = undefined;
     shifts.visit([&](int i, int, int) { highest = fmaxf(highest, scores[i]); });
-    highest = fminf(max_of_warp(highest), __fdividef(1.0f, scale));  // as in find_peak
+    highest = fminf(max_of_warp(highest), __fdividef(1.0f, scale));  // same limit as in find_peak
     int index = after_all_shifts;
     shifts.visit([&](int i, int row, int column) {
       if (scores[i] >= highest)
@@ -52,7 +52,7 @@ __device__ void find_best(const JobView& view, const PartShifts& block_shifts, B
   if (threadIdx.x == 0) bests[block_shifts.part] = best;
 }
 
-/// From a part near the pair's peak: stores the scores around the peak, and updates the second peak.
+/// Stores the scores around the peak from a part near the pair's peak, and updates the second peak.
 template <WarpShape shape>
 __device__ void look_around(const JobView& view, const PartShifts& block_shifts, PairPeak& peak,
                             const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
@@ -71,8 +71,8 @@ __device__ void look_around(const JobView& view, const PartShifts& block_shifts,
     atomicMax(&peak.second, order_preserving(__float_as_int(second + 0.0f)));
 }
 
-/// The sum of products at the shift under the tail. Where the k of products is split, each warp sums some of
-/// the rows.
+/// Sum of products at the shift under the tail. If the k of products is split, each warp sums some of the
+/// rows.
 template <WarpShape shape>
 __device__ Word multiply_corner(const JobView& view, const Tiling& tiling, const PartShifts& block_shifts,
                                 const Memory& memory, const LaneShifts<shape>& shifts) {
@@ -89,14 +89,14 @@ __device__ Word multiply_corner(const JobView& view, const Tiling& tiling, const
   return __reduce_add_sync(all_lanes, sum);
 }
 
-/// Where the words of a lane lie if window and reference begin with a chunk. Values that take few
+/// Places of the words of a lane if window and reference begin with a chunk. Values that take few
 /// instructions are computed again for every task, to save registers.
 template <WarpShape shape>
 struct LaneWords {
-  /// For small windows the extra code for an odd number of words costs as much as it saves.
+  /// True if the number of words may be odd. For small windows the extra code costs as much as it saves.
   static constexpr bool takes_odd_words = shape.stride != small_stride;
   unsigned window, reference;  ///< addresses
-  int first_column;            ///< of the warp
+  int first_column;            ///< first column of the warp
 
   __device__ LaneWords(const Tiling& tiling, const Memory& memory, const LaneShifts<shape>& shifts)
       : first_column(shifts.first_column()) {
@@ -162,7 +162,7 @@ __device__ void add_parts(Word* shared, LaneValues<shape, Word>& sums) {
     if (static_cast<int>(threadIdx.x) == lane) sums[i] += shared[i * warp_size + lane];
 }
 
-/// Writes the result of the launch. peak_is_known: this is a part near it.
+/// Writes the result of the launch. peak_is_known: this is a part near the known peak.
 template <WarpShape shape, Result output>
 __device__ void finish(const JobView& view, const PartShifts& block_shifts, const LaneShifts<shape>& shifts,
                        const ReferenceSums* sums_by_warp, const LaneValues<shape, Word>& sums,
@@ -208,10 +208,10 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
   const Memory memory(tiling, shared);
   const int window_stride = shape.stride > 0 ? shape.stride : tiling.k.window_stride;
   const int reference_stride = shape.stride > 0 ? shape.reference_stride() : tiling.k.reference_stride;
-  Word* const first_of_reference =  // that is copied: zeros lie before and after a row
+  Word* const first_of_reference =  // first row that is copied: zeros lie before and after a row
       memory.reference + reference_stride + reference_pad / sizeof(Word);
   const int warp = shape.alone ? 0 : threadIdx.x / warp_size;
-  // The warp's place. Where k is split, the first warp has all shifts.
+  // The place of the warp. If k is split, the first warp has all shifts.
   const int warp_y = shape.split_k > 1 ? 0 : tiling.warps_x == 1 ? warp : warp / 2;
   const int warp_x = shape.split_k > 1 ? 0 : warp - warp_y * tiling.warps_x;
   const LaneShifts<shape> shifts(warp_y * shape.rows(), warp_x * shape.columns(),

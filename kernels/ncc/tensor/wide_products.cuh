@@ -2,25 +2,25 @@
 
 #include "ncc/tensor/u8_products.cuh"
 
-/// Sums of products of elements wider than a byte on tensor cores. Shifts become a matrix product as
-/// u8_products.cuh says; the window and the reference lie in shared memory two elements of 16 bits to a word.
+/// Sums of products of elements wider than a byte on tensor cores. Shifts become a matrix product as in
+/// u8_products.cuh; the window and the reference lie in shared memory with two elements of 16 bits per word.
 ///
 /// ExactProducts splits every element into its bytes on the way to the registers: four u8 products, of which
 /// the two mixed ones are added in one sum. HalfProducts takes elements as half floats: one product of half
 /// the depth. SplitProducts (split_products.cuh) is for floats.
 ///
-/// Each defines what a lane loads: a Quad of the window for each product of a column, and a Patch of the
-/// reference for all of them:
+/// Each class defines what a lane loads: a Quad of the window for each product of a column, and a Patch of
+/// the reference for all of them:
 ///     WindowColumn                 take(Quad&), see u8_products.cuh
-///     TailColumn                   the same for the tail, where a tail is a product of every step
+///     TailColumn                   take(Quad&) for the tail, if a tail is a product of every step
 ///     ReferenceColumn              take(Patch&), one step ahead
-///     multiply_add(tiles, patch)   where tiles(f) calls f(sums, quad) for all of them
-/// and Sums::end_part, which is called after every `tiles` steps.
+///     multiply_add(tiles, patch)   multiplies; tiles(f) calls f(sums, quad) for all products
+///     Sums::end_part               is called after every `tiles` steps
 namespace dic::kernels {
 
 using u16 = std::uint16_t;
 
-/// Loads two words, like load().
+/// Loads two words as load() does.
 __device__ inline uint2 load_pair(unsigned shared) {
   uint2 words;
   asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "r"(shared));
@@ -33,7 +33,7 @@ struct ExactProducts {
   using Pair = Word;
   static constexpr int most_elements = 33025;
   static constexpr int elements_per_step = 8;    ///< along q
-  static constexpr int elements_per_member = 4;  ///< what a lane holds of a row
+  static constexpr int elements_per_member = 4;  ///< elements of a row that a lane holds
   /// The window is read from an element that is a multiple of this; the remainder is added to B.
   static constexpr int alignment = 4;
   static constexpr bool rounds = false;
@@ -48,9 +48,9 @@ struct ExactProducts {
   struct Quad {
     Word low[4], high[4];
 
-    /// Every operand gets a register of its own. Bytes that two products need are picked twice, by selectors
-    /// that differ by a zero unknown to the compiler: otherwise it would keep one register, and copy it in
-    /// every step.
+    /// Puts the bytes of two words into operand i. Every operand gets a register of its own. Bytes that two
+    /// products need are picked twice, by selectors that differ by a zero unknown to the compiler: otherwise
+    /// it would keep one register, and copy it in every step.
     __device__ void put(int i, uint2 words, Word zero = 0) {
       low[i] = pick_bytes(words.x, words.y, 0x6420u + zero);
       high[i] = pick_bytes(words.x, words.y, 0x7531u + zero);
@@ -76,7 +76,7 @@ struct ExactProducts {
   };
 
   struct WindowColumn {
-    unsigned at, two_rows;  ///< in bytes
+    unsigned at, two_rows;  ///< address; distance of two rows, bytes
     Word zero;
     uint2 last;
 
@@ -93,7 +93,7 @@ struct ExactProducts {
     }
   };
   struct ReferenceColumn {
-    unsigned at, two_rows;  ///< in bytes
+    unsigned at, two_rows;  ///< address; distance of two rows, bytes
     int bit_shift;
     Word next[2][3];  ///< rows 0 and 2: words that hold a lane's elements at any shift
 
@@ -118,7 +118,8 @@ struct ExactProducts {
     }
   };
 
-  /// Products that are added to the same sum are far from each other, so that none waits for the one before.
+  /// Multiplies. Products that are added to the same sum are far from each other, so that none waits for the
+  /// previous one.
   template <typename ForEachTile>
   __device__ static void multiply_add(ForEachTile&& for_each_tile, const Patch& reference) {
     for_each_tile([&](Sums& sums, const Quad& window) {
@@ -178,7 +179,7 @@ struct HalfProducts {
   };
   using WindowColumn = kernels::WindowColumn;
   struct ReferenceColumn {
-    unsigned upper, lower, four_rows;  ///< in bytes: rows 0 and 2
+    unsigned upper, lower, four_rows;  ///< addresses of rows 0 and 2; distance of four rows, bytes
     Patch next;
 
     __device__ ReferenceColumn(unsigned first, int stride, int /*bit_shift*/)
@@ -209,15 +210,15 @@ struct HalfProducts {
 template <typename Pair>
 struct WideLaneStart {
   const Pair *window, *tail, *reference;
-  int bit_shift;  ///< of the reference
+  int bit_shift;  ///< shift of the reference
 };
-/// A range of q, in pairs: from `first` on, every `step`-th up to `end`.
+/// A range of q, in pairs: every `step`-th from `first` to `end`.
 struct Stretch {
   int first, end, step;
 };
 
-/// The k loop of one warp over a range of q. Strides that are known at compile time; 0: they are those of the
-/// layout.
+/// The k loop of one warp over a range of q. The known strides are compile-time constants; 0: the strides of
+/// the layout.
 template <typename Products, int tiles, bool has_tail, int known_window_stride, int known_reference_stride>
 __device__ void multiply_columns(const ProductLayout& k, const WideLaneStart<typename Products::Pair>& lane,
                                  const Stretch& stretch, typename Products::Sums (&sums)[tiles + has_tail]) {

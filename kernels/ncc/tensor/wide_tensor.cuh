@@ -14,7 +14,7 @@
 /// the peak. A method defines operands and scores: see WideMethod.
 namespace dic::kernels {
 
-/// What a launch writes.
+/// Output of a launch.
 enum class WideResult { sums, scores, peaks };
 
 /// A block's shared memory.
@@ -33,7 +33,7 @@ struct WideMemory {
 struct StagedReference {
   int first, height, width;
 
-  /// Of a word of a row, the bits of existing elements.
+  /// Mask of the bits of existing elements in a word of a row.
   __device__ Word mask(int word) const {
     const auto low_elements = [](int n) { return ~__funnelshift_lc(0, 0xffffffffu, 16 * max(n, 0)); };
     return low_elements(first + width - 2 * word) & ~low_elements(first - 2 * word);
@@ -73,7 +73,7 @@ struct WideReferenceSums {
     squares_low += other.squares_low;
     squares_high += other.squares_high;
   }
-  /// From those of its threads.
+  /// Sums over a warp from those of its threads.
   __device__ static WideReferenceSums over_warp(Word sum, std::uint64_t squares) {
     return {__reduce_add_sync(all_lanes, sum),
             __reduce_add_sync(all_lanes, static_cast<Word>(squares) & ((1u << low_bits) - 1)),
@@ -81,7 +81,7 @@ struct WideReferenceSums {
   }
 
  private:
-  static constexpr int low_bits = 20;  // threads have up to 2^42
+  static constexpr int low_bits = 20;  // sums of a thread are up to 2^42
 };
 template <bool one_warp, typename Sums>
 __device__ Sums sum_of_warps(const Sums* sums_by_warp) {
@@ -102,7 +102,7 @@ __device__ inline void add_elements(Word word, Word& sum, Word& low, Word& high)
 template <typename Method>
 using BlockShiftsOf = BlockShifts<typename Method::Products::Element>;
 
-/// Which of the block's shifts a warp computes, and which part of the steps.
+/// The shifts of the block that a warp computes, and its part of the steps.
 struct WarpPlace {
   int place = 0, part = 0, first_row = 0, first_column = 0;
 
@@ -117,9 +117,9 @@ struct WarpPlace {
   }
 };
 
-/// The sums of products at a warp's shifts of the tail, and at the corner. Every row of the window in the
-/// tail's column is multiplied with every row of the reference; the sum of a shift lies on a diagonal of that
-/// product. Tiles of 16 x 8 are added where they lie on the same diagonals.
+/// Computes the sums of products at a warp's shifts of the tail, and at the corner. Every row of the window
+/// in the tail's column is multiplied with every row of the reference; the sum of a shift lies on a diagonal
+/// of that product. Tiles of 16 x 8 that lie on the same diagonals are added.
 template <typename Method, WideShape shape>
 __device__ void multiply_tail(const WideTiling& tiling, const StagedReference& reference,
                               const WideMemory& memory, const WarpPlace& place, int window_at,
@@ -158,7 +158,7 @@ __device__ void multiply_tail(const WideTiling& tiling, const StagedReference& r
   if constexpr (shape.has_corner()) sums[shape.rows() + 1] = last;
 }
 
-/// The sums of products at a lane's shifts, over its part of the steps.
+/// Computes the sums of products at a lane's shifts, over its part of the steps.
 template <typename Method, WideShape shape>
 __device__ void multiply_shifts(const WideTiling& tiling, const BlockShiftsOf<Method>& block_shifts,
                                 const StagedReference& reference, const WideMemory& memory,
@@ -230,14 +230,14 @@ __device__ void add_parts(const WideTiling& tiling, const WarpPlace& place, Prod
     for (int i = 0; i < count; ++i) sums[i] += place_sums[((part - 1) * count + i) * warp_size];
 }
 
-/// A task, and where its block has its data.
+/// A task, and the places of its block's data.
 template <typename Method>
 struct WideTask {
   const JobView& view;
   const WideTiling& tiling;
   const BlockShiftsOf<Method>& block_shifts;
   const WideMemory& memory;
-  int window_stride, reference_stride;  ///< in pairs
+  int window_stride, reference_stride;  ///< strides in pairs of elements
   int origin;
   bool has_new_window;
   typename Method::ReferenceSums* sums_by_warp;
@@ -248,7 +248,7 @@ struct WideTask {
   }
 };
 
-/// How operands are made of elements (see wide_products.cuh), and what a score is.
+/// Requirements of a method: how operands are made of elements (see wide_products.cuh), and what a score is.
 template <typename M>
 concept WideMethod = requires(const NccJob& job, WideTiling& tiling, const WideTiling& chosen,
                               const StagedReference& reference, const WideMemory& memory, int n) {
@@ -263,21 +263,21 @@ concept WideMethod = requires(const NccJob& job, WideTiling& tiling, const WideT
   { M::most_tiles } -> std::convertible_to<int>;
   { M::tasks_per_block } -> std::convertible_to<int>;
   { M::least_blocks(M::shapes[0]) } -> std::same_as<int>;
-  // The window is not changed, so that the next task may use it. Scores need the tile while sums are
-  // exchanged, so that both have memory of their own. A tail is a product of every step; else multiply_tail
-  // computes it with TailOperands<shape>.
+  // keeps_window: the window is not changed, so that the next task may use it. keeps_tile: scores need the
+  // tile while sums are exchanged, so that both have memory of their own. tail_in_steps: a tail is a product
+  // of every step; otherwise multiply_tail computes it with TailOperands<shape>.
   { M::keeps_window } -> std::convertible_to<bool>;
   { M::keeps_tile } -> std::convertible_to<bool>;
   { M::tail_in_steps } -> std::convertible_to<bool>;
   // Pairs of elements in a row of the reference, from: copied elements, words of a step, width.
   { M::reference_pairs(n, n, n) } -> std::same_as<int>;
-  // Where references, scores and window lie in shared memory.
+  // Places references, scores and window in shared memory.
   { M::lay_out(job, tiling) } -> std::same_as<void>;
-  // Elements of the window are multiplied relative to this value.
+  // Value relative to which elements of the window are multiplied.
   { M::origin(job) } -> std::same_as<int>;
   // Writes the zeros that operands need around them, before the first task; n: words of a row.
   { M::clear(chosen, n, memory) } -> std::same_as<void>;
-  // Where a lane reads operands of the reference: from row n on, moved by n elements.
+  // Start of a lane's operands of the reference, for row n, moved by n elements.
   {
     M::reference_of_lane(chosen, reference, memory, n, n)
     } -> std::same_as<WideLaneStart<typename M::Products::Pair>>;
@@ -289,7 +289,7 @@ template <typename M>
 concept StatisticsMethod = WideMethod<M> &&
     requires(const ReferenceChunks& chunks, const StagedReference& reference, const WideMemory& memory,
              int stride) {
-  // Elements must be converted to operands in shared memory: by convert_window and convert_reference.
+  // True if elements must be converted to operands in shared memory: by convert_window and convert_reference.
   { M::converts } -> std::convertible_to<bool>;
   {
     M::template sum_reference<true>(chunks, reference, stride, memory)
@@ -302,7 +302,7 @@ template <typename Method>
 struct WithStatistics {
   static constexpr bool keeps_window = true, keeps_tile = false, tail_in_steps = false;
 
-  /// Sums the reference, and converts what lies in shared memory to operands.
+  /// Sums the reference, and converts the elements in shared memory to operands.
   template <WideShape shape, bool scored>
   __device__ static void prepare(const WideTask<Method>& task) {
     static_assert(StatisticsMethod<Method>);
@@ -356,8 +356,8 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   constexpr WideShape shape = Method::shapes[choice];
   constexpr bool scored = result != WideResult::sums;
   constexpr int words_per_pair = sizeof(typename Method::Products::Pair) / sizeof(Word);
-  // Tasks that the first lanes of a block look up at once. Single warps look up fewer: they take less memory,
-  // and more of them fit.
+  // Number of tasks that the first lanes of a block look up at once. Single warps look up fewer: they take
+  // less memory, and more of them fit.
   constexpr int look_ahead = shape.alone ? 4 : 8;
   extern __shared__ uint4 shared[];
   __shared__ BlockShiftsOf<Method> upcoming[look_ahead], current[2];
@@ -404,7 +404,7 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
     if (!shape.alone && tiling.parts > 1)
       add_parts<shape>(tiling, place, reinterpret_cast<Product*>(memory.tile + tiling.exchange_at), sums);
     wait_for_block<shape.alone>();
-    if (task + 1 < count) stage(task + 1);  // its copies run while this one is scored
+    if (task + 1 < count) stage(task + 1);  // its copies run while this task is scored
     const LaneShifts<shape> shifts(place.first_row, place.first_column, place.part == 0);
     if constexpr (scored)
       finish_scores<Method, shape, result>(wide_task, shifts, sums, out);
@@ -461,7 +461,7 @@ void launch_wide_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Work
       });
 }
 
-/// For peaks, one block has all shifts of a pair.
+/// True if the tiling fits. For peaks, one block must have all shifts of a pair.
 inline bool tiling_fits(const NccJob& job, const WideTiling& tiling, FusedOutput output) {
   return fits(tiling) && (output == FusedOutput::scores ||
                           (tiling.columns() >= job.shifts.nx() && tiling.rows() >= job.shifts.ny()));

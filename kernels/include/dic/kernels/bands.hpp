@@ -9,11 +9,11 @@
 /// are device memory.
 namespace dic::kernels {
 
-/// How the rows of a reference are cut into bands: each subset lies in one of them.
+/// Division of the rows of a reference into bands; each subset lies in one of them.
 struct RowBands {
-  int height = 0;  ///< of the image
-  int rows = 0;    ///< of a band
-  int step = 0;    ///< from band to band; bands overlap, since subsets do
+  int height = 0;  ///< rows of the image
+  int rows = 0;    ///< rows of a band
+  int step = 0;    ///< rows from band to band; bands overlap, since subsets do
 
   RowBands() = default;
   RowBands(int image_height, int band_rows, int subset)
@@ -31,36 +31,39 @@ struct RowBands {
 
 /// Rows that an entry of a list reads, limited to the image.
 struct RowNeed {
-  std::int32_t band;  ///< of the reference; -1: the entry is done
+  std::int32_t band;  ///< band of the reference; -1: the entry is done
   RowRange current;
 };
 
-/// Queues finding the rows that `n` subsets of `size` px need, with windows larger by `range` on every side.
+/// Queues finding the rows that `n` subsets of `size` px need, with windows larger by `range` px on every
+/// side.
 void launch_rows_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n,
                             int size, int range, const RowBands& bands, RowNeed* needs, StreamHandle stream);
-/// Queues finding the rows that `n` refinements are expected to need: at most `most` of the current image.
+/// Queues finding the rows that `n` refinements are expected to need, at most `most` rows of the current
+/// image.
 void launch_rows_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
                           int most, const RowBands& bands, RowNeed* needs, StreamHandle stream);
 
-/// The lowest band that has work, and the first row of the current image that is needed there: band * 2^32
-/// + row. All bits are set where nothing is left.
+/// The lowest band that has work, and the first row of the current image that is needed there: band * 2^32 +
+/// row. All bits are set if no work is left.
 using NextRows = std::uint64_t;
 void launch_next_rows(const RowNeed* needs, std::int64_t n, NextRows* next, StreamHandle stream);
 /// Queues listing the entries of a band that need only `current` rows, and marking them done.
 void launch_take_entries(RowNeed* needs, std::int64_t n, int band, const RowRange& current,
                          std::int32_t* entries, std::int32_t* count, StreamHandle stream);
 
-/// Queues copies of `count` entries of a list, in which rows are counted from `first_row` of the image.
+/// Queues copies of `count` entries of a list; in the copies, rows are counted from `first_row` of the image.
 void launch_gather_positions(const std::int32_t* entries, std::int64_t count, const PatchPosition* from,
                              int first_row, PatchPosition* to, StreamHandle stream);
 void launch_gather_tasks(const std::int32_t* entries, std::int64_t count, const RefineTask* from,
                          int first_row, RefineTask* to, StreamHandle stream);
 
-/// Queues copying the results of `count` entries to their places in the whole list.
+/// Queues copying the peaks of `count` entries to their places in the whole list.
 void launch_scatter_peaks(const std::int32_t* entries, std::int64_t count, const Peak* from, Peak* to,
                           StreamHandle stream);
-/// The same for refinements. Those that left the loaded rows of the current image, but not the image (layout:
-/// of the whole image), are listed again with the rows that they need, unless these are more than `most`.
+/// Queues copying the refinements of `count` entries to their places in the whole list. Refinements that left
+/// the loaded rows of the current image, but not the image (its layout is that of the whole image), are
+/// listed again with the rows that they need, unless these are more than `most`.
 void launch_scatter_results(const std::int32_t* entries, std::int64_t count, const RefineReference& reference,
                             const PreparedSubset* subsets, const RefineTask* tasks, const RefineResult* from,
                             int most, const RowBands& bands, RefineResult* to, RowNeed* needs,

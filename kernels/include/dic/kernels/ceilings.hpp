@@ -13,7 +13,7 @@ struct Ceiling {
   double per_second = 0;  ///< operations (a multiply-add is two), or bytes read and written
 };
 
-/// Measures the current device; the best of the repeats. Throws DeviceError.
+/// Measures the current device and returns the best of the repeats. Throws DeviceError.
 std::vector<Ceiling> measure_ceilings(const Device& device, int repeats);
 
 }  // namespace dic::kernels

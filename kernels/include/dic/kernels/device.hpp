@@ -23,16 +23,16 @@ struct Device {
   std::size_t memory_bytes = 0;
 };
 
-/// All devices that this process may use and this build has code for, in CUDA's order.
-/// Where there are none the list is empty and `why` (if given) receives one sentence.
+/// All devices that this process may use and this build has code for, in CUDA's order. If there are none, the
+/// list is empty and `why` (if given) receives one sentence.
 std::vector<Device> devices(std::string* why = nullptr);
 
-/// The same; throws DeviceError where there are none.
+/// As devices(), but throws DeviceError if there are none.
 std::vector<Device> find_devices();
-/// Device "cuda:<index>". Throws DeviceError where it does not exist or cannot be used.
+/// Device "cuda:<index>". Throws DeviceError if it does not exist or cannot be used.
 Device find_device(int index);
 
-/// Makes a device current for the calling thread, and the former one again at the end of the scope.
+/// Makes a device current for the calling thread; the end of the scope restores the former device.
 class DeviceScope {
  public:
   explicit DeviceScope(int index);
@@ -44,12 +44,12 @@ class DeviceScope {
   int former_ = 0;
 };
 
-/// Priority of a stream: where blocks of several kernels wait, those of higher priority begin first.
+/// Priority of a stream: if blocks of several kernels wait, those of higher priority begin first.
 enum class Priority : std::uint8_t { normal, high };
 
 class Event;
 
-/// A queue of device work. Belongs to the device that was current when it was made.
+/// A queue of device work. It belongs to the device that was current when it was made.
 class Stream {
  public:
   explicit Stream(Priority priority = Priority::normal);
@@ -60,7 +60,7 @@ class Stream {
   StreamHandle handle() const { return handle_; }
   /// Waits until all queued work is done; `what` names that work in the message of an error.
   void synchronize(const std::string& what) const;
-  /// Work that is queued from now on begins after the event was reached.
+  /// Makes work that is queued from now on begin after the event was reached.
   void wait(const Event& event) const;
 
  private:
@@ -77,7 +77,7 @@ class Stopwatch {
 
   void start(const Stream& stream);
   void stop(const Stream& stream);
-  /// Seconds from the last start to the last stop; the stream has been synchronized since.
+  /// Seconds from the last start to the last stop; requires that the stream was synchronized since then.
   double seconds() const;
 
  private:
@@ -85,8 +85,8 @@ class Stopwatch {
   CUevent_st* stop_ = nullptr;
 };
 
-/// A mark in the work of a stream, for which other streams and the host can wait. Before it is recorded for
-/// the first time, it counts as reached.
+/// A mark in the work of a stream, for which other streams and the host can wait. An event counts as reached
+/// before it is recorded for the first time.
 class Event {
  public:
   Event();
@@ -97,7 +97,7 @@ class Event {
   /// Marks the end of all work that is queued on the stream so far.
   void record(const Stream& stream);
   bool reached() const;
-  /// Waits until it is reached; `what` names the work before it in the message of an error.
+  /// Waits until the event is reached; `what` names the work before it in the message of an error.
   void synchronize(const std::string& what) const;
 
  private:
@@ -107,7 +107,7 @@ class Event {
 
 enum class MemoryKind : std::uint8_t {
   device,
-  pinned  ///< of the host, page-locked: copies from and to it overlap with other work of host and device
+  pinned  ///< page-locked host memory: copies from and to it overlap with other work of host and device
 };
 
 /// Memory that only grows: in a steady workload, only the first calls allocate.
@@ -119,10 +119,10 @@ class Buffer {
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
 
-  /// At least `bytes` of memory, aligned to 256. Growing loses the content and waits for the device; of
-  /// pinned memory no copy may be under way.
+  /// Returns at least `bytes` of memory, aligned to 256 bytes. Growing loses the content and waits for the
+  /// device; while pinned memory grows, no copy from or to it may be under way.
   void* reserve(std::size_t bytes);
-  /// The same for `count` elements of a plain type.
+  /// Memory for `count` elements of a plain type, see above.
   template <typename T>
   T* reserve(std::size_t count) {
     return static_cast<T*>(reserve(count * sizeof(T)));
@@ -140,13 +140,13 @@ using PinnedBuffer = Buffer<MemoryKind::pinned>;
 /// Free memory of the current device, in bytes.
 std::size_t free_memory();
 
-/// Copies `rows` rows of `row_bytes` each; a pitch is the distance in bytes between the starts of two rows,
-/// that of the host may be small or negative. Pageable host memory has been read when the call returns,
-/// pinned memory when the stream has come so far.
+/// Copies `rows` rows of `row_bytes` each. A pitch is the distance in bytes between the starts of two rows;
+/// the host pitch may be small or negative. Pageable host memory has been read when the call returns, pinned
+/// memory when the stream has reached this copy.
 void upload(void* device, std::size_t device_pitch, const void* host, std::ptrdiff_t host_pitch,
             std::size_t row_bytes, std::size_t rows, const Stream& stream);
 void upload(void* device, const void* host, std::size_t bytes, const Stream& stream);
-/// The host memory is valid after stream.synchronize().
+/// Queues a copy to the host, whose memory is valid after stream.synchronize().
 void download(void* host, const void* device, std::size_t bytes, const Stream& stream);
 /// Queues writing `value` to every byte.
 void fill(void* device, int value, std::size_t bytes, StreamHandle stream);

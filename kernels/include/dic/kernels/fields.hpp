@@ -7,7 +7,7 @@
 #include <dic/shared/status.hpp>
 
 /// Outlier test and strain of fields in device memory. Definitions, rules and statuses are those of
-/// <dic/fields.hpp>; results differ from the CPU's by rounding. Repeatable.
+/// <dic/fields.hpp>; results differ from the CPU's by rounding and are repeatable.
 namespace dic::kernels {
 
 /// The nodes of a Grid; `inside` is device memory, [ny x nx].
@@ -19,7 +19,7 @@ struct DeviceGrid {
   std::int64_t nodes() const { return static_cast<std::int64_t>(nx) * ny; }
 };
 
-/// The arrays of a Field, device memory, [ny x nx] each. Grids have less than 2^31 nodes.
+/// The arrays of a Field in device memory, [ny x nx] each. Grids have fewer than 2^31 nodes.
 struct FieldArrays {
   double *u = nullptr, *v = nullptr;
   float *zncc = nullptr, *sigma_u = nullptr, *sigma_v = nullptr;
@@ -29,13 +29,13 @@ struct FieldArrays {
   float *sigma_exx = nullptr, *sigma_eyy = nullptr, *sigma_exy = nullptr;
 };
 
-/// Bytes of scratch memory of the functions below, on the device.
+/// Bytes of device scratch memory that the functions below need.
 std::size_t fields_workspace_bytes(const DeviceGrid& grid);
-/// Queues the outlier test: reads u, v and status, changes status. Nothing where it is not enabled.
+/// Queues the outlier test: reads u, v and status, changes status. Does nothing if the test is not enabled.
 void launch_mark_outliers(const DeviceGrid& grid, const FieldArrays& field, const OutlierOptions& options,
                           void* workspace, StreamHandle stream);
-/// Queues the strain of every node: reads u, v, sigma_u, sigma_v and status, writes exx .. sigma_exy. The
-/// options have no problems.
+/// Queues the strain of every node: reads u, v, sigma_u, sigma_v and status, writes exx .. sigma_exy.
+/// Requires valid options.
 void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const StrainOptions& options,
                    const MeasuredSubsets& subsets, void* workspace, StreamHandle stream);
 

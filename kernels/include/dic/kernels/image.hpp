@@ -4,8 +4,8 @@
 
 namespace dic::kernels {
 
-/// An image in device memory. `data` and `row_bytes` are multiples of the element size; nothing more is
-/// asked of alignment.
+/// An image in device memory. `data` and `row_bytes` are multiples of the element size; no further alignment
+/// is required.
 struct DeviceImage {
   const void* data = nullptr;
   std::ptrdiff_t row_bytes = 0;
@@ -20,7 +20,7 @@ constexpr std::size_t device_pitch(int width, std::size_t element_bytes) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// Where a kernel writes an image whose size follows from its input. Alignment as for DeviceImage.
+/// Memory for the output image of a kernel, whose size follows from the input. Alignment as for DeviceImage.
 template <typename T>
 struct DevicePlane {
   T* data = nullptr;

@@ -2,11 +2,12 @@
 
 namespace dic::kernels {
 
-/// Does the pointer point to memory of a GPU? False where there is no GPU. `upload` of rows copies from both.
+/// True if the pointer points to memory of a GPU; false on machines without a GPU. `upload` of rows copies
+/// from host and GPU memory.
 bool is_device_memory(const void* memory);
-/// The GPU that it is on. Throws DeviceError for other memory.
+/// The GPU that owns `memory`. Throws DeviceError for other memory.
 int device_of(const void* memory);
-/// Waits for the work that was queued so far in the default stream of a GPU (the legacy one).
+/// Waits for the work that was queued so far in the (legacy) default stream of a GPU.
 void wait_for_default_stream(int device);
 
 }  // namespace dic::kernels

@@ -6,10 +6,10 @@
 #include <dic/kernels/image.hpp>
 #include <type_traits>
 
-/// Reductions of segments, the best elements of segments, integral images. All are repeatable: floats are
-/// added in an order that depends on the sizes alone, and equal values rank by their index, lowest first.
-/// T is std::uint8_t, std::uint16_t, std::int32_t (not for integral images), float or double (only for sums
-/// and extrema).
+/// Reductions of segments, largest elements of segments, integral images. All are repeatable: floats are
+/// added in an order that depends on the sizes alone, and equal values rank by their index, lowest first. T
+/// is std::uint8_t, std::uint16_t, std::int32_t (except for integral images), float or double (double only
+/// for sums and extrema).
 namespace dic::kernels {
 
 /// `count` segments of `length` elements, whose starts are `stride` elements apart: the rows of an image,
@@ -22,12 +22,12 @@ struct Segments {
   std::int64_t stride = 0;
 };
 
-/// Sums are exact for integers (64 bits) and f64 for floats.
+/// Type of sums: exact 64-bit integers for integers, f64 for floats.
 template <typename T>
 using SumOf = std::conditional_t<std::is_floating_point_v<T>, double,
                                  std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
 
-/// An element of a segment; NaNs are never one. Where there is none, index is -1.
+/// An element of a segment, never a NaN. The index is -1 if there is no such element.
 template <typename T>
 struct Element {
   T value;
@@ -36,10 +36,10 @@ struct Element {
   friend bool operator==(const Element&, const Element&) = default;
 };
 
-/// Bytes of scratch memory for reductions of such segments, on the device.
+/// Bytes of device scratch memory for reductions of such segments.
 template <typename T>
 std::size_t reduction_workspace_bytes(const Segments<T>& in);
-/// Queue one result per segment; an empty segment has the sum 0.
+/// Queues one result per segment; an empty segment has the sum 0.
 template <typename T>
 void launch_sums(const Segments<T>& in, SumOf<T>* sums, void* workspace, StreamHandle stream);
 template <typename T>
@@ -47,18 +47,18 @@ void launch_minima(const Segments<T>& in, Element<T>* minima, void* workspace, S
 template <typename T>
 void launch_maxima(const Segments<T>& in, Element<T>* maxima, void* workspace, StreamHandle stream);
 
-/// Largest k of launch_largest.
+/// Largest allowed k of launch_largest.
 constexpr int most_largest = 1024;
 std::size_t largest_workspace_bytes(const Segments<float>& in, int k);
-/// Queues the k largest elements of every segment, best first: out[segment, 0..k-1]. k is 1 to most_largest,
-/// a segment shorter than 2^32 - 1 (else UsageError).
+/// Queues the k largest elements of every segment, largest first: out[segment, 0..k-1]. k is 1 to
+/// most_largest, and segments are shorter than 2^32 - 1 (throws UsageError otherwise).
 void launch_largest(const Segments<float>& in, int k, Element<float>* out, void* workspace,
                     StreamHandle stream);
 
-/// What an integral image adds up.
+/// Power of the elements that an integral image adds up.
 enum class Power : std::uint8_t { one, two };
-/// Its type: exact for integers. Sums of u8 are modulo 2^32, which cancels in the sum of any rectangle of up
-/// to 2^24 px.
+/// Element type of an integral image: exact for integers. Sums of u8 are modulo 2^32, which cancels in the
+/// sum of any rectangle of up to 2^24 px.
 template <typename T, Power power>
 using IntegralOf = std::conditional_t<
     std::is_floating_point_v<T>, double,

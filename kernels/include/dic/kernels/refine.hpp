@@ -16,10 +16,10 @@
 /// rounding. All pointers are device memory.
 namespace dic::kernels {
 
-/// Pixels of subsets that do not count, beside those outside the ROI: a bit per pixel of each subset's
-/// square. They need not lie in the current image.
+/// Pixels of subsets that do not count, in addition to those outside the ROI: a bit per pixel of each
+/// subset's square. Hidden pixels may lie outside the current image.
 struct PixelMasks {
-  const std::uint32_t* words = nullptr;  ///< words_of() by subset; null: all count
+  const std::uint32_t* words = nullptr;  ///< words_of() words per subset; null: all pixels count
   int radius = 0, row_words = 0;
 
   PixelMasks() = default;
@@ -27,13 +27,13 @@ struct PixelMasks {
       : words(first), radius(subset / 2), row_words((subset + 31) / 32) {}
 
   DIC_HOST_DEVICE int words_of() const { return (2 * radius + 1) * row_words; }
-  /// The word of a mask that has pixel (i, j) from the centre, and its bit there.
+  /// Index of the mask word that holds pixel (i, j) from the centre; bit(i) is the pixel's bit in it.
   DIC_HOST_DEVICE int word(int i, int j) const { return (j + radius) * row_words + ((i + radius) >> 5); }
   DIC_HOST_DEVICE std::uint32_t bit(int i) const { return 1u << ((i + radius) & 31); }
   DIC_HOST_DEVICE bool hide(std::int64_t subset, int i, int j) const {
     return words && (words[subset * words_of() + word(i, j)] & bit(i)) != 0;
   }
-  /// Writes the mask of a part.
+  /// Writes the mask that shows only the pixels of a part.
   DIC_HOST_DEVICE void write(const SubsetPart& part, std::uint32_t* mask) const {
     for (int j = -radius; j <= radius; ++j) {
       const PartRow row = j < part.top || j > part.bottom ? PartRow{} : part.row(j);
@@ -47,7 +47,7 @@ struct PixelMasks {
     }
   }
 #ifdef __CUDACC__
-  /// From the first to the last pixel of a row, of columns left .. right, that is not hidden.
+  /// First and last pixel of row j, within columns left .. right, that are not hidden.
   __device__ PartRow shown(std::int64_t subset, int j, int left, int right) const {
     const std::uint32_t* row = words + subset * words_of() + (j + radius) * row_words;
     left += radius, right += radius;
@@ -69,17 +69,17 @@ struct PixelMasks {
 struct RefineReference {
   const ReferencePixel* pixels = nullptr;  ///< a plane
   const std::uint32_t* rest = nullptr;     ///< a plane: rounding errors of the gradients
-  const GreyRange* range = nullptr;        ///< of the image
+  const GreyRange* range = nullptr;        ///< range of the image
   PlaneLayout layout;
-  int points_in_a_row = 0;  ///< tasks are points of a grid, row by row; 0: they are not
-  RowRange rows{0, std::numeric_limits<int>::max()};  ///< that are in memory
-  PixelMasks masks;                                   ///< of parts of subsets
+  int points_in_a_row = 0;  ///< points per row of the grid whose points are the tasks, row by row; 0: no grid
+  RowRange rows{0, std::numeric_limits<int>::max()};  ///< rows that are in memory
+  PixelMasks masks;                                   ///< masks of parts of subsets
 };
 
 /// One subset, prepared for the iterations; its matrix is stored separately.
 struct PreparedSubset {
   int x = 0, y = 0;  ///< centre, reference pixels
-  /// The rectangle around its pixels in image and ROI, relative to the centre, inclusive.
+  /// The rectangle around the subset's pixels in image and ROI, relative to the centre, inclusive.
   std::int16_t left = 0, right = 0, top = 0, bottom = 0;
   float count = 0, mean = 0, energy = 0;  ///< sum of the weights; sum weight (f - mean)^2
   float fitted = 0;                       ///< see icgn::residual_sd
@@ -87,20 +87,20 @@ struct PreparedSubset {
   float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
   GradientNoise gradient_noise;
   Status status = Status::ok;
-  bool weighted = false;     ///< some of the rectangle's pixels do not count
+  bool weighted = false;     ///< some pixels of the rectangle do not count
   std::uint16_t unused = 0;  ///< padding with a value, so that copies have no uninitialized bytes
 };
 
-/// Floats per point: for each of the N parameters the sum of its steepest-descent image; for each the product
-/// of that image with the reference, divided by the energy; the lower triangle of the inverse Hessian, row by
-/// row. Padded to whole float4.
+/// Number of floats per point, padded to whole float4: for each of the N parameters the sum of its
+/// steepest-descent image; for each the product of that image with the reference, divided by the energy; the
+/// lower triangle of the inverse Hessian, row by row.
 DIC_HOST_DEVICE constexpr int matrix_floats(int order) {
   const int parameters = order == 0 ? 2 : order == 1 ? 6 : 12;
   return (2 * parameters + parameters * (parameters + 1) / 2 + 3) / 4 * 4;
 }
 
 /// Queues preparing those of `count` subsets, centred at pixels (x[k], y[k]) of the reference, whose rows are
-/// in memory. The others stay as they are.
+/// in memory. The others stay unchanged.
 void launch_prepare_subsets(const RefineReference& reference, const RefineOptions& options, const int* x,
                             const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
                             StreamHandle stream);
@@ -108,8 +108,8 @@ void launch_prepare_subsets(const RefineReference& reference, const RefineOption
 /// Status of a subset that is to be prepared.
 inline constexpr Status unprepared{255};
 /// Queues preparing parts of subsets: those of subsets[k], for k below *count (device memory), which is at
-/// most `most`, that are `unprepared` and whose rows are in memory. Their x, y and rectangle are given.
-/// masked where the pixels that count (RefineReference::masks) are less than kLeastPart of a subset.
+/// most `most`, that are `unprepared` and whose rows are in memory. Their x, y and rectangle are given. The
+/// status becomes masked if fewer pixels count (RefineReference::masks) than kLeastPart of a subset.
 void launch_prepare_parts(const RefineReference& reference, const RefineOptions& options, std::int64_t most,
                           const std::int32_t* count, PreparedSubset* subsets, float* matrices,
                           StreamHandle stream);
@@ -128,10 +128,11 @@ struct RefineTasks {
   std::int64_t most = 0;
   const std::int32_t* listed =
       nullptr;  ///< number of tasks, in device memory, read by the kernels; null: `most`
-  /// Largest residuals that are worth anything, by subset, grey levels (see icgn::is_hopeless); null: any.
+  /// Largest residuals that are worth refining, by subset, grey levels (see icgn::is_hopeless); null: no
+  /// limit.
   const float* most_residuals = nullptr;
-  /// Other work fills the device, and these tasks need not be done as soon as possible: few blocks, for which
-  /// less of it must make room.
+  /// True if other work fills the device and these tasks are not urgent: they use few blocks, so that the
+  /// other work gives up little of the device.
   bool beside = false;
 
 #ifdef __CUDACC__
@@ -148,7 +149,7 @@ struct RefineResult {
 };
 
 /// Queues the refinement of tasks. coefficients: a plane of the reference's layout. results: [tasks.most].
-/// most_done, if given, is recorded when few tasks are left, which leave much of the device free.
+/// most_done, if given, is recorded when the few tasks that are left leave much of the device free.
 void launch_refine(const RefineReference& reference, const RefineOptions& options,
                    const PreparedSubset* subsets, const float* matrices, const CoefficientPair* coefficients,
                    const RefineTasks& tasks, RefineResult* results, const Stream& stream,

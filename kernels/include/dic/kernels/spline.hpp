@@ -12,7 +12,7 @@
 namespace dic::kernels {
 
 /// A plane of elements in device memory with a margin on every side, so that spline taps beyond the edge need
-/// no test. Pointers to planes point at the pixel (0, 0).
+/// no test. Pointers to planes point to the pixel (0, 0).
 struct PlaneLayout {
   static constexpr int margin = 8;  ///< px: taps of a quintic spline, half a pixel and a knot outside
   int width = 0, height = 0;        ///< px
@@ -21,7 +21,7 @@ struct PlaneLayout {
   PlaneLayout() = default;
   PlaneLayout(int w, int h) : width(w), height(h), stride((w + 2 * margin + 31) / 32 * 32) {}
   std::size_t elements() const { return static_cast<std::size_t>(stride) * (height + 2 * margin); }
-  /// Index of the pixel (0, 0).
+  /// Index of the pixel (0, 0) from the start of the plane.
   std::ptrdiff_t origin() const { return static_cast<std::ptrdiff_t>(margin) * stride + margin; }
 };
 
@@ -31,8 +31,8 @@ struct alignas(8) CoefficientPair {
 };
 
 /// Rows first .. last - 1 of an image. Images larger than the memory are done in bands of rows; results have
-/// the same bits as with all rows in memory. Pointers to images and planes of which only some rows are in
-/// memory point to where row 0 would be.
+/// the same bits as with all rows in memory. If only some rows of an image or plane are in memory, its
+/// pointer points to where row 0 would be.
 struct RowRange {
   int first = 0, last = 0;
 
@@ -48,12 +48,12 @@ inline RowRange rows_for_spline(const RowRange& rows, int height) {
 }
 
 /// Queues the computation of the B-spline coefficients of some rows of an image in device memory, margin
-/// included: those of the natural spline (continued beyond the image's edges by point reflection), times
-/// 1/36 (cubic) or 1/14400 (quintic). They differ from the CPU's by float rounding. coefficients: a plane of
-/// the image's size.
+/// included: those of the natural spline (continued beyond the image's edges by point reflection), times 1/36
+/// (cubic) or 1/14400 (quintic). They differ from the CPU's by float rounding. coefficients: a plane of the
+/// image's size.
 void launch_spline_coefficients(ImageView image, const RowRange& rows, Interpolation interpolation,
                                 CoefficientPair* coefficients, StreamHandle stream);
-/// The same of all rows.
+/// Queues the computation of the coefficients of all rows.
 inline void launch_spline_coefficients(const ImageView& image, Interpolation interpolation,
                                        CoefficientPair* coefficients, StreamHandle stream) {
   launch_spline_coefficients(image, {0, image.height}, interpolation, coefficients, stream);
@@ -61,26 +61,27 @@ inline void launch_spline_coefficients(const ImageView& image, Interpolation int
 
 /// Range of the grey values of an image.
 struct GreyRange {
-  float largest;    ///< or 0, if all are negative
+  float largest;    ///< largest value, or 0 if all are negative
   float magnitude;  ///< largest absolute value
 };
 
 /// A pixel of the reference, as the refinement reads it with one load. The gradient is two half floats, which
-/// is enough where it is multiplied with small residuals. The rounding errors, two half floats again, are in
-/// another plane, for exact gradients. See filter/reference_pixel.cuh.
+/// is enough for multiplication with small residuals. Another plane holds the rounding errors, again two half
+/// floats, for exact gradients. See filter/reference_pixel.cuh.
 struct alignas(8) ReferencePixel {
   float grey;
-  std::uint32_t gradient;  ///< of the spline, dx in the low half; 0 at the border, all bits outside the ROI
+  std::uint32_t gradient;  ///< gradient of the spline, dx in the low half; 0 at the border, all bits outside
+                           ///< the ROI
 };
 /// Queues extending the range, which begins as zeros, by some rows of an image.
 void launch_grey_range(ImageView image, const RowRange& rows, GreyRange* range, StreamHandle stream);
-/// Queues the computation of some rows of a plane of reference pixels. roi: u8, in device memory, inside
-/// where not zero; empty = everywhere. range: of the whole image. rest: a plane for the rounding
-/// errors of the gradients.
+/// Queues the computation of some rows of a plane of reference pixels. roi: u8, in device memory, inside if
+/// not zero; empty = everywhere. range: range of the whole image. rest: a plane for the rounding errors of
+/// the gradients.
 void launch_reference_pixels(ImageView image, const RowRange& rows, ImageView roi,
                              Interpolation interpolation, const GreyRange* range, ReferencePixel* pixels,
                              std::uint32_t* rest, StreamHandle stream);
-/// The same of all rows, range included.
+/// Queues the computation of all rows of the plane, and of the range.
 inline void launch_reference_pixels(const ImageView& image, const ImageView& roi, Interpolation interpolation,
                                     ReferencePixel* pixels, std::uint32_t* rest, GreyRange* range,
                                     StreamHandle stream) {

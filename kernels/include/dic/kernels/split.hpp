@@ -5,17 +5,18 @@
 #include <dic/shared/split_rules.hpp>
 
 /// Measurements with parts of subsets, by the rules of <dic/shared/split_rules.hpp>: which points are
-/// measured again, with which parts, and which measurement counts. The measurement itself is
+/// measured again, with which parts, and which measurement counts. The measurements themselves are launched
+/// by launch_prepare_parts and launch_refine. All pointers are device memory.
 /// launch_prepare_parts and launch_refine. All pointers are device memory.
 namespace dic::kernels {
 
-/// What a point is to the others while parts are measured.
+/// State of a point, as other points see it while parts are measured.
 enum class SplitState : std::uint8_t {
   unusable,  ///< not trackable
   trusted,
   open,      ///< doubtful or lost
-  replaced,  ///< was open; its value is that of a part
-  exhausted  ///< was open; there is no part that could be measured
+  replaced,  ///< was open; its value now comes from a part
+  exhausted  ///< was open; no part could be measured
 };
 
 /// A frame whose points are measured again, all of them on this GPU: GridPoints::own does not matter.
@@ -23,10 +24,11 @@ struct SplitFrame {
   GridPoints points;
   TrackedPoint* tracked = nullptr;         ///< [count]
   SplitState* states = nullptr;            ///< [count]
-  track::ResidualLevel* levels = nullptr;  ///< [2 * tiles.count()]: around every tile; then of every tile
+  track::ResidualLevel* levels = nullptr;  ///< [2 * tiles.count()]: levels around every tile; then levels of
+                                           ///< every tile
   track::Tiles tiles;
   int radius = 0, step = 0;
-  int width = 0, height = 0;  ///< of the current image
+  int width = 0, height = 0;  ///< size of the current image
 };
 
 /// Queues the levels, the states, and the list of open points.
@@ -35,27 +37,27 @@ void launch_find_open_points(const SplitFrame& frame, const PointList& open, Str
 /// The measurement of an open point from one direction.
 struct PartSlot {
   std::int32_t task = -1;   ///< -1: none
-  std::int32_t pixels = 0;  ///< of the part
+  std::int32_t pixels = 0;  ///< pixels of the part
 };
-/// Measurements of some open points, in any order. Memory for track::kDirections of each point.
+/// Measurements of some open points, in any order. The memory holds track::kDirections per point.
 struct PartList {
-  PreparedSubset* subsets = nullptr;  ///< by measurement; not prepared yet
-  RefineTask* tasks = nullptr;        ///< by measurement; RefineTask::point is in `subsets`
-  float* most_residuals = nullptr;    ///< by measurement: see RefineTasks
-  std::uint32_t* masks = nullptr;     ///< by measurement: PixelMasks::words_of() each
-  std::int32_t* count = nullptr;      ///< measurements
-  PartSlot* slots = nullptr;          ///< by point and direction
+  PreparedSubset* subsets = nullptr;  ///< per measurement; not prepared yet
+  RefineTask* tasks = nullptr;        ///< per measurement; RefineTask::point is an index into `subsets`
+  float* most_residuals = nullptr;    ///< per measurement: see RefineTasks
+  std::uint32_t* masks = nullptr;     ///< per measurement: PixelMasks::words_of() words
+  std::int32_t* count = nullptr;      ///< number of measurements
+  PartSlot* slots = nullptr;          ///< per point and direction
 };
 
-/// Queues listing what is measured of `n` points in a round: of those that are still open. Where there is
-/// nothing in round 0, the whole subset, the point is exhausted.
+/// Queues listing the measurements of a round for those of `n` points that are still open. A point for which
+/// round 0, the whole subset, has no measurement is exhausted.
 void launch_list_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n, int round,
                        const PartList& parts, StreamHandle stream);
 /// Queues taking the best accepted result of each of the same points.
 void launch_take_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
                        const PartList& parts, const RefineResult* results, StreamHandle stream);
-/// Queues giving up those of `n` points that are doubtful and not replaced, unless all around them predict
-/// their value.
+/// Queues giving up those of `n` points that are doubtful and not replaced, unless all points around them
+/// predict their value.
 void launch_give_up_contradicted(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
                                  StreamHandle stream);
 

@@ -4,7 +4,7 @@
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/image.hpp>
 
-/// Parts of an image for the host, where it needs little of an image in device memory.
+/// Parts of an image in device memory, for a host that needs little of it.
 namespace dic::kernels {
 
 /// The top left pixel of a square.

@@ -4,15 +4,15 @@
 #include <dic/kernels/points.hpp>
 #include <dic/shared/trust_rules.hpp>
 
-/// Matches by chance and ambiguous ones, by the rules of <dic/shared/trust_rules.hpp>. All pointers are
-/// device memory.
+/// Judgement of matches by chance and ambiguous matches, by the rules of <dic/shared/trust_rules.hpp>. All
+/// pointers are device memory.
 namespace dic::kernels {
 
 /// A frame whose measurements are judged, all of them on this GPU: GridPoints::own does not matter.
 struct TrustFrame {
   GridPoints points;
   TrackedPoint* tracked = nullptr;      ///< [count]; receives the new statuses
-  const float* alternatives = nullptr;  ///< [count]: see track::is_as_good; null where no texture repeats
+  const float* alternatives = nullptr;  ///< [count]: see track::is_as_good; null if no texture repeats
   int subset = 0, step = 0;
 };
 

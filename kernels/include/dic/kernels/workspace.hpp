@@ -8,10 +8,10 @@ namespace dic::kernels {
 class FftPlans;
 
 /// Device memory and plans of transforms that variants reuse from launch to launch: in a steady workload,
-/// only the first launches allocate. For launches on one stream of one device.
+/// only the first launches allocate. One workspace serves launches on one stream of one device.
 class Workspace {
  public:
-  /// Variants that could use more than `most_bytes` do a job in parts.
+  /// Variants that could use more than `most_bytes` split a job into parts.
   explicit Workspace(std::size_t most_bytes = std::size_t{512} << 20);
   ~Workspace();
   Workspace(const Workspace&) = delete;
@@ -27,7 +27,7 @@ class Workspace {
   FftPlans* fft_plans_;  ///< owned; <memory> would cost every CUDA file a second of compiler time
 };
 
-/// Why cuFFT cannot be used: one sentence; empty where it can. The library is loaded by the first call: the
+/// Why cuFFT cannot be used: one sentence; empty if it can. The first call loads the library, since the
 /// program also runs without it.
 std::string cufft_problem();
 
