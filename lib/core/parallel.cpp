@@ -17,6 +17,7 @@ namespace {
 struct Loop {
   const std::function<void(std::int64_t, std::int64_t, int)>& body;
   const std::int64_t n, grain;
+  const int most_helpers;
   std::atomic<std::int64_t> next{0};
 
   // Guarded by the mutex of the pool:
@@ -24,7 +25,6 @@ struct Loop {
   std::exception_ptr failure = nullptr;  // the first exception of a body
   std::condition_variable ended = {};    // no helper is left
 
-  std::int64_t chunks() const { return (n + grain - 1) / grain; }
   bool has_chunk() const { return next < n; }
 
   /// Runs the next chunk. Returns false if all are handed out.
@@ -70,11 +70,13 @@ struct ThreadPool::Impl {
     }
   }
 
-  /// The open loop with the fewest helpers; null if there is none.
+  /// The open loop with the fewest helpers; null if no loop needs one.
   Loop* neediest() {
     std::erase_if(open, [](const Loop* loop) { return !loop->has_chunk(); });
-    const auto least = std::ranges::min_element(open, {}, &Loop::helpers);
-    return least == open.end() ? nullptr : *least;
+    Loop* least = nullptr;
+    for (Loop* loop : open)
+      if (loop->helpers < loop->most_helpers && (!least || loop->helpers < least->helpers)) least = loop;
+    return least;
   }
 
   void help(int worker) {
@@ -91,10 +93,10 @@ struct ThreadPool::Impl {
     }
   }
 
-  /// Wakes as many sleeping threads as a loop can use. Threads that are awake find the loop by themselves.
-  void wake_helpers(std::int64_t useful) {
-    if (useful >= size - 1) return wake.notify_all();
-    for (; useful > 0; --useful) wake.notify_one();
+  /// Wakes as many sleeping threads as a loop needs. Threads that are awake find the loop by themselves.
+  void wake_threads(int count) {
+    if (count == size - 1) return wake.notify_all();
+    for (; count > 0; --count) wake.notify_one();
   }
 
   /// Runs a loop in the calling thread and in those of the pool that are free.
@@ -104,7 +106,7 @@ struct ThreadPool::Impl {
       start_threads();
       open.push_back(&loop);
     }
-    wake_helpers(loop.chunks() - 1);
+    wake_threads(loop.most_helpers);
     work(loop, 0);
     std::unique_lock lock(mutex);
     std::erase(open, &loop);  // threads that still sleep are not waited for
@@ -126,9 +128,16 @@ ThreadPool::~ThreadPool() {
 int ThreadPool::size() const { return impl_->size; }
 
 void ThreadPool::parallel_for(std::int64_t n, std::int64_t grain,
-                              const std::function<void(std::int64_t, std::int64_t, int)>& body) {
-  Loop loop{.body = body, .n = n, .grain = std::max<std::int64_t>(1, grain)};
-  if (impl_->size > 1 && loop.chunks() > 1) return impl_->run(loop);
+                              const std::function<void(std::int64_t, std::int64_t, int)>& body,
+                              int most_threads) {
+  grain = std::max<std::int64_t>(1, grain);
+  const int threads = most_threads > 0 ? std::min(most_threads, size()) : size();
+  const std::int64_t chunks = n / grain + (n % grain > 0 ? 1 : 0);
+  Loop loop{.body = body,
+            .n = n,
+            .grain = grain,
+            .most_helpers = static_cast<int>(std::min<std::int64_t>(threads, chunks)) - 1};
+  if (loop.most_helpers > 0) return impl_->run(loop);
   while (loop.run_chunk(0)) {
   }
 }

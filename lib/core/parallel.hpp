@@ -31,9 +31,11 @@ class ThreadPool {
   /// Runs body(begin, end, worker) over [0, n) in chunks of `grain`, handed out in order to the next free
   /// thread. 0 <= worker < size() names the thread within this loop, for scratch memory; the caller is 0.
   /// Returns when all is done. The first exception of a body ends the loop early and is thrown again here.
-  /// Throws std::system_error if the system starts no more threads.
+  /// most_threads: that work on this loop; 0 = as many as the pool has. Throws std::system_error if the
+  /// system starts no more threads.
   void parallel_for(std::int64_t n, std::int64_t grain,
-                    const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body);
+                    const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body,
+                    int most_threads = 0);
 
  private:
   struct Impl;

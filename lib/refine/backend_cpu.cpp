@@ -253,7 +253,7 @@ Image saturated_pixels(ImageView image, ThreadPool& pool) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const RefineOptions& o, int threads)
+  CpuBackend(const RefineOptions& o, ThreadPool& threads)
       : options(o), gradient_gain(icgn::gradient_noise_gain(o.interpolation, o.smoothing)), pool(threads) {
     set_subset(options.subset);
   }
@@ -786,7 +786,7 @@ class CpuBackend final : public Backend {
 
   RefineOptions options;
   double gradient_gain;  // gain of noise from the image to its gradient
-  ThreadPool pool;
+  ThreadPool& pool;
   std::optional<WeightTable> window, squared_window;  // empty if all pixels have the same weight
   PaddedImage reference, dx, dy, inside_roi, current;
   Image saturated_reference, saturated_current;  // masks, see saturated_pixels()
@@ -798,16 +798,16 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> open_cpu(const RefineOptions& options, int threads) {
-  return std::make_unique<CpuBackend>(options, threads);
+std::unique_ptr<Backend> open_cpu(const RefineOptions& options, ThreadPool& pool) {
+  return std::make_unique<CpuBackend>(options, pool);
 }
 
 struct SubsetSigmas::Impl {
   CpuBackend backend;
 };
 
-SubsetSigmas::SubsetSigmas(const RefineOptions& options, int threads, ImageView reference, ImageView roi)
-    : impl_(new Impl{CpuBackend(options, threads)}) {
+SubsetSigmas::SubsetSigmas(const RefineOptions& options, ThreadPool& pool, ImageView reference, ImageView roi)
+    : impl_(new Impl{CpuBackend(options, pool)}) {
   impl_->backend.set_image(reference, roi);
 }
 

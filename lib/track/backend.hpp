@@ -116,10 +116,11 @@ class Backend {
   virtual std::string note() const { return {}; }
 };
 
-std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points);
+/// pool: for loops on the CPU; lives longer than the backend.
+std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points, ThreadPool& pool);
 /// On the GPUs of these numbers; on all where there is no number. image: of the sequence's size and type.
 /// Defined by exactly one file of cuda/, as the build has CUDA or not. Throws DeviceError.
 std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const ImageView& image, const Points& points,
-                                   std::span<const int> ordinals);
+                                   std::span<const int> ordinals, ThreadPool& pool);
 
 }  // namespace dic::track

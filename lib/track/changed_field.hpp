@@ -1,9 +1,10 @@
 #pragma once
 
-#include <dic/fields.hpp>
 #include <dic/track.hpp>
 #include <limits>
 
+#include "core/parallel.hpp"
+#include "fields/strain.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::track {
@@ -19,14 +20,15 @@ inline void clear_node(Field& field, std::int64_t node, Status reason) {
 /// Calls change(field) on the field of a measured frame, computes its strain again, on the CPU, and counts
 /// the time, under the name `stage`.
 template <typename Change>
-void change_field(FrameResult& result, const TrackOptions& options, const char* stage, const Change& change) {
+void change_field(FrameResult& result, const TrackOptions& options, ThreadPool& pool, const char* stage,
+                  const Change& change) {
   Stopwatch watch;
   const auto begin = std::chrono::steady_clock::now();
   change(result.field);
   const double refine = watch.lap();
   const RefineOptions& measured = options.refine;
-  result.field.strain = compute_strain(result.field, options.strain, options.threads,
-                                       MeasuredSubsets{measured.subset, measured.order, measured.weights});
+  result.field.strain = fields::compute_strain(
+      result.field, options.strain, pool, MeasuredSubsets{measured.subset, measured.order, measured.weights});
   const double strain = watch.lap();
   result.seconds += {.refine = refine, .strain = strain};
   add_spans(result.spans, begin, {{stage, refine}, {"strain", strain}});

@@ -29,8 +29,8 @@ class FilteredResult final : public Result {
 class BiasResult final : public Result {
  public:
   BiasResult(std::unique_ptr<Result> measured, std::shared_ptr<const analysis::InterpolationBias> bias,
-             const TrackOptions& options)
-      : measured_(std::move(measured)), bias_(std::move(bias)), options_(options) {}
+             const TrackOptions& options, ThreadPool& pool)
+      : measured_(std::move(measured)), bias_(std::move(bias)), options_(options), pool_(pool) {}
 
   std::shared_ptr<const TrackedPositions> positions() override { return measured_->positions(); }
   PointCounts counts() override { return measured_->counts(); }
@@ -38,8 +38,8 @@ class BiasResult final : public Result {
  private:
   FrameResult read() override {
     FrameResult result = measured_->fetch();
-    change_field(result, options_, "refine", [&](Field& field) {
-      bias_->subtract_from(field, options_.refine.subset, options_.refine.weights, options_.threads);
+    change_field(result, options_, pool_, "refine", [&](Field& field) {
+      bias_->subtract_from(field, options_.refine.subset, options_.refine.weights, pool_);
     });
     return result;
   }
@@ -47,14 +47,15 @@ class BiasResult final : public Result {
   std::unique_ptr<Result> measured_;
   std::shared_ptr<const analysis::InterpolationBias> bias_;
   TrackOptions options_;
+  ThreadPool& pool_;
 };
 
 }  // namespace
 
 std::unique_ptr<Result> without_bias(std::unique_ptr<Result> measured,
                                      std::shared_ptr<const analysis::InterpolationBias> bias,
-                                     const TrackOptions& options) {
-  return std::make_unique<BiasResult>(std::move(measured), std::move(bias), options);
+                                     const TrackOptions& options, ThreadPool& pool) {
+  return std::make_unique<BiasResult>(std::move(measured), std::move(bias), options, pool);
 }
 
 std::unique_ptr<Result> with_noise_before_filter(std::unique_ptr<Result> measured, double noise_gain) {

@@ -12,7 +12,7 @@ namespace dic::track {
 /// fetched.
 std::unique_ptr<Result> without_bias(std::unique_ptr<Result> measured,
                                      std::shared_ptr<const analysis::InterpolationBias> bias,
-                                     const TrackOptions& options);
+                                     const TrackOptions& options, ThreadPool& pool);
 
 /// The measurement of filtered images with the noise before the filter. noise_gain: see Prefilter.
 std::unique_ptr<Result> with_noise_before_filter(std::unique_ptr<Result> measured, double noise_gain);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "camera/correct_field.hpp"
+#include "fields/strain.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::track {
@@ -10,8 +12,8 @@ namespace {
 class CorrectedResult final : public Result {
  public:
   CorrectedResult(std::unique_ptr<Result> measured, const TrackOptions& options,
-                  std::shared_ptr<const NodePositions> nodes)
-      : measured_(std::move(measured)), options_(options), nodes_(std::move(nodes)) {}
+                  std::shared_ptr<const NodePositions> nodes, ThreadPool& pool)
+      : measured_(std::move(measured)), options_(options), nodes_(std::move(nodes)), pool_(pool) {}
 
   std::shared_ptr<const TrackedPositions> positions() override { return measured_->positions(); }
   PointCounts counts() override { return measured_->counts(); }
@@ -21,8 +23,8 @@ class CorrectedResult final : public Result {
     FrameResult result = measured_->fetch();
     const Stopwatch watch;
     const StrainField in_image = std::move(result.field.strain);
-    correct_field(result.field, *options_.camera, nodes_, options_.threads);
-    StrainField strain = compute_strain(result.field, options_.strain, options_.threads);
+    camera::correct_field(result.field, *options_.camera, nodes_, pool_);
+    StrainField strain = fields::compute_strain(result.field, options_.strain, pool_);
     // The camera's derivative scales displacement and positions alike: it leaves the noise of their quotient.
     strain.sigma_exx = in_image.sigma_exx;
     strain.sigma_eyy = in_image.sigma_eyy;
@@ -36,13 +38,14 @@ class CorrectedResult final : public Result {
   std::unique_ptr<Result> measured_;
   TrackOptions options_;
   std::shared_ptr<const NodePositions> nodes_;
+  ThreadPool& pool_;
 };
 
 }  // namespace
 
 std::unique_ptr<Result> with_camera(std::unique_ptr<Result> measured, const TrackOptions& options,
-                                    std::shared_ptr<const NodePositions> nodes) {
-  return std::make_unique<CorrectedResult>(std::move(measured), options, std::move(nodes));
+                                    std::shared_ptr<const NodePositions> nodes, ThreadPool& pool) {
+  return std::make_unique<CorrectedResult>(std::move(measured), options, std::move(nodes), pool);
 }
 
 }  // namespace dic::track

@@ -10,6 +10,6 @@ namespace dic::track {
 /// the CPU when the result is fetched. Positions stay those in the image. nodes: of the grid, in these
 /// coordinates.
 std::unique_ptr<Result> with_camera(std::unique_ptr<Result> measured, const TrackOptions& options,
-                                    std::shared_ptr<const NodePositions> nodes);
+                                    std::shared_ptr<const NodePositions> nodes, ThreadPool& pool);
 
 }  // namespace dic::track

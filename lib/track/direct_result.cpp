@@ -20,8 +20,9 @@ bool agree(const Field& a, const Field& b, std::int64_t node) {
 
 class DirectResult final : public Result {
  public:
-  DirectResult(std::unique_ptr<Result> followed, std::unique_ptr<Result> direct, const TrackOptions& options)
-      : followed_(std::move(followed)), direct_(std::move(direct)), options_(options) {}
+  DirectResult(std::unique_ptr<Result> followed, std::unique_ptr<Result> direct, const TrackOptions& options,
+               ThreadPool& pool)
+      : followed_(std::move(followed)), direct_(std::move(direct)), options_(options), pool_(pool) {}
 
   std::shared_ptr<const TrackedPositions> positions() override { return followed_->positions(); }
   PointCounts counts() override { return followed_->counts(); }
@@ -32,12 +33,13 @@ class DirectResult final : public Result {
     const FrameResult direct = direct_->fetch();
     result.seconds += direct.seconds;
     result.spans.insert(result.spans.end(), direct.spans.begin(), direct.spans.end());
-    change_field(result, options_, "refine", [&](Field& field) { take_direct(field, direct.field); });
+    change_field(result, options_, pool_, "refine", [&](Field& field) { take_direct(field, direct.field); });
     return result;
   }
 
   std::unique_ptr<Result> followed_, direct_;
   TrackOptions options_;
+  ThreadPool& pool_;
 };
 
 }  // namespace
@@ -58,8 +60,8 @@ void take_direct(Field& followed, const Field& direct) {
 }
 
 std::unique_ptr<Result> with_direct(std::unique_ptr<Result> followed, std::unique_ptr<Result> direct,
-                                    const TrackOptions& options) {
-  return std::make_unique<DirectResult>(std::move(followed), std::move(direct), options);
+                                    const TrackOptions& options, ThreadPool& pool) {
+  return std::make_unique<DirectResult>(std::move(followed), std::move(direct), options, pool);
 }
 
 }  // namespace dic::track

@@ -23,9 +23,10 @@ class FocusMatch {
   using OpenBackend = std::function<std::unique_ptr<Backend>(const TrackOptions&, const ImageView&)>;
 
   /// options: with every choice made. reference: on the host; roi: empty = everywhere. spectrum: of the
-  /// reference. open: makes a backend for the images that are made as blurred as each other.
+  /// reference. open: makes a backend for the images that are made as blurred as each other. pool: lives
+  /// longer.
   FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
-             const std::optional<analysis::PowerSpectrum>& spectrum, OpenBackend open);
+             const std::optional<analysis::PowerSpectrum>& spectrum, OpenBackend open, ThreadPool& pool);
 
   /// A copy of a frame whose texture looks coarser or finer than that of the reference; else null, which
   /// costs next to nothing. May be called while another thread measures.
@@ -53,10 +54,10 @@ class FocusMatch {
   OpenBackend open_;
   std::vector<analysis::NoisePlace> places_;
   std::unique_ptr<analysis::GpuPlaces> gpu_places_;
-  double sharpness_ = 0;                 ///< of the reference
-  std::unique_ptr<ThreadPool> threads_;  ///< none until a frame is measured again
-  std::unique_ptr<Backend> backend_;     ///< of the last blur
-  TrackOptions matched_;                 ///< what it got
+  double sharpness_ = 0;  ///< of the reference
+  ThreadPool& pool_;
+  std::unique_ptr<Backend> backend_;  ///< of the last blur
+  TrackOptions matched_;              ///< what it got
   std::unique_ptr<ActiveReference> active_;
   double blur_ = 0;  ///< for which they were made
 };

@@ -141,8 +141,8 @@ struct PositionsOfBoth final : TrackedPositions {
 
 class ResultOfBoth final : public Result {
  public:
-  ResultOfBoth(Both<Result> measured, const TrackOptions& options)
-      : measured_(std::move(measured)), options_(options) {}
+  ResultOfBoth(Both<Result> measured, const TrackOptions& options, ThreadPool& pool)
+      : measured_(std::move(measured)), options_(options), pool_(pool) {}
 
   std::shared_ptr<const TrackedPositions> positions() override {
     auto out = std::make_shared<PositionsOfBoth>();
@@ -162,19 +162,20 @@ class ResultOfBoth final : public Result {
     result.seconds += second.seconds;
     result.spans.insert(result.spans.end(), second.spans.begin(), second.spans.end());
     const RefineOptions& refine = options_.refine;
-    change_field(result, options_, "refine",
+    change_field(result, options_, pool_, "refine",
                  [&](Field& field) { choose_order(field, second.field, refine.subset, refine.weights); });
     return result;
   }
 
   Both<Result> measured_;
   TrackOptions options_;
+  ThreadPool& pool_;
 };
 
 class ReferenceOfBoth final : public ActiveReference {
  public:
-  ReferenceOfBoth(Both<ActiveReference> references, const TrackOptions& options)
-      : references_(std::move(references)), options_(options) {}
+  ReferenceOfBoth(Both<ActiveReference> references, const TrackOptions& options, ThreadPool& pool)
+      : references_(std::move(references)), options_(options), pool_(pool) {}
 
   const ActiveReference* of(int k) const { return references_[k].get(); }
   bool surely_found() const override {
@@ -184,17 +185,19 @@ class ReferenceOfBoth final : public ActiveReference {
                                   const NextFrame&) override {
     Both<Result> measured;
     for (int k = 0; k < 2; ++k) measured[k] = references_[k]->measure(both(*current).frames[k], stop, {});
-    return std::make_unique<ResultOfBoth>(std::move(measured), options_);
+    return std::make_unique<ResultOfBoth>(std::move(measured), options_, pool_);
   }
 
  private:
   Both<ActiveReference> references_;
   const TrackOptions& options_;
+  ThreadPool& pool_;
 };
 
 class BackendOfBoth final : public Backend {
  public:
-  BackendOfBoth(const OpenBackend& open, const TrackOptions& options) : options_(options) {
+  BackendOfBoth(const OpenBackend& open, const TrackOptions& options, ThreadPool& pool)
+      : options_(options), pool_(pool) {
     for (int k = 0; k < 2; ++k) {
       TrackOptions one = options;
       one.refine.order = k + 1;
@@ -236,10 +239,11 @@ class BackendOfBoth final : public Backend {
   std::unique_ptr<ActiveReference> reference_of(const Make& make) const {
     Both<ActiveReference> references;
     for (int k = 0; k < 2; ++k) references[k] = make(k);
-    return std::make_unique<ReferenceOfBoth>(std::move(references), options_);
+    return std::make_unique<ReferenceOfBoth>(std::move(references), options_, pool_);
   }
 
   TrackOptions options_;
+  ThreadPool& pool_;
   Both<Backend> backends_;
 };
 
@@ -293,8 +297,9 @@ void choose_order(Field& first, const Field& second, int subset, SubsetWeights w
   add_bends(first, second, subset, weights);
 }
 
-std::unique_ptr<Backend> with_both_orders(const OpenBackend& open, const TrackOptions& options) {
-  return std::make_unique<BackendOfBoth>(open, options);
+std::unique_ptr<Backend> with_both_orders(const OpenBackend& open, const TrackOptions& options,
+                                          ThreadPool& pool) {
+  return std::make_unique<BackendOfBoth>(open, options, pool);
 }
 
 }  // namespace dic::track

@@ -13,7 +13,8 @@ using OpenBackend = std::function<std::unique_ptr<Backend>(const TrackOptions& o
 
 /// A backend that measures with order 1 and with order 2, by two others, and merges their results by
 /// choose_order when a result is fetched.
-std::unique_ptr<Backend> with_both_orders(const OpenBackend& open, const TrackOptions& options);
+std::unique_ptr<Backend> with_both_orders(const OpenBackend& open, const TrackOptions& options,
+                                          ThreadPool& pool);
 
 /// Replaces the values of `first`, of order 1, by those of `second`, of order 2, where the systematic error
 /// of order 1 is larger than the noise that order 2 adds (docs/theory.md, Choice of the order). Where order 1

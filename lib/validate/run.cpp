@@ -148,13 +148,12 @@ bool has_periods(const Scene& scene) {
   return scene.motion && (scene.motion->kind == MotionKind::star || scene.motion->kind == MotionKind::chirp);
 }
 
-void measure(const Case& one, const Options& options, CaseResult& result, const std::stop_token& stop) {
+void measure(const Case& one, CaseResult& result, ThreadPool& pool, const std::stop_token& stop) {
   const Scene scene = one.scene();
   result.origin = scene.origin;
   const Image reference = scene.image(0);
   Roi roi;
   roi.rect = one.roi;
-  ThreadPool pool(options.track.threads);
   auto start = std::chrono::steady_clock::now();
   const auto stop_clock = [&] {
     result.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -193,13 +192,8 @@ std::string today() {
   return text;
 }
 
-}  // namespace
-
-std::int64_t Report::broken() const {
-  return std::ranges::count_if(cases, [](const CaseResult& one) { return !one.holds(); });
-}
-
-CaseResult run_case(const Suite& suite, const Case& one, const Options& options, std::stop_token stop) {
+CaseResult run_case(const Suite& suite, const Case& one, const Options& options, ThreadPool& pool,
+                    const std::stop_token& stop) {
   CaseResult result;
   result.suite = suite.name;
   result.name = one.name;
@@ -208,7 +202,7 @@ CaseResult run_case(const Suite& suite, const Case& one, const Options& options,
   result.parameter_value = one.parameter_value;
   result.options = options_of(one, options);
   try {
-    measure(one, options, result, stop);
+    measure(one, result, pool, stop);
   } catch (const UsageError& e) {
     result.failure = e.what();
   } catch (const FileError& e) {
@@ -217,13 +211,25 @@ CaseResult run_case(const Suite& suite, const Case& one, const Options& options,
   return result;
 }
 
+}  // namespace
+
+CaseResult run_case(const Suite& suite, const Case& one, const Options& options, std::stop_token stop) {
+  ThreadPool pool(options.track.threads);
+  return run_case(suite, one, options, pool, stop);
+}
+
+std::int64_t Report::broken() const {
+  return std::ranges::count_if(cases, [](const CaseResult& one) { return !one.holds(); });
+}
+
 Report run(const std::vector<Suite>& suites, const Options& options, const std::string& command,
            const std::function<void(const Suite&, const CaseResult&)>& on_case, std::stop_token stop) {
   Report report{version(), today(), command, options.quick, options.seed, {}};
+  ThreadPool pool(options.track.threads);
   for (const Suite& suite : suites)
     for (const Case& one : suite.cases(options)) {
       if (stop.stop_requested()) throw Cancelled("The validation was cancelled.");
-      report.cases.push_back(run_case(suite, one, options, stop));
+      report.cases.push_back(run_case(suite, one, options, pool, stop));
       if (on_case) on_case(suite, report.cases.back());
     }
   return report;

@@ -8,7 +8,9 @@
 #include <numbers>
 #include <sstream>
 
+#include "core/parallel.hpp"
 #include "draw/chart.hpp"
+#include "fields/strain.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic {
@@ -47,11 +49,11 @@ double peak_of(std::vector<float> values) {
 }
 
 VsgResult result_of(const VsgOptions& options, const MeasuredSubsets& subsets, int window,
-                    const Field& loaded, const Field* at_rest) {
-  const int step = options.track.step, threads = options.track.threads;
+                    const Field& loaded, const Field* at_rest, ThreadPool& pool) {
+  const int step = options.track.step;
   const StrainOptions how{window, options.track.strain.measure};
-  const StrainField signal = compute_strain(loaded, how, threads, subsets);
-  const StrainField noise = at_rest ? compute_strain(*at_rest, how, threads, subsets) : signal;
+  const StrainField signal = fields::compute_strain(loaded, how, pool, subsets);
+  const StrainField noise = at_rest ? fields::compute_strain(*at_rest, how, pool, subsets) : signal;
   VsgResult result;
   result.subset = subsets.size, result.window = window;
   result.gauge = (window - 1) * step + subsets.size;
@@ -200,6 +202,7 @@ std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference,
                                  std::stop_token stop) {
   for (const std::string& problem : options.validate()) throw UsageError(problem);
   const track::Stopwatch watch;
+  ThreadPool pool(options.track.threads);
   std::vector<VsgResult> results;
   std::int64_t points = 0;
   int done = 0;
@@ -215,7 +218,7 @@ std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference,
     points += tracker.grid().points();
     for (const int window : options.windows)
       results.push_back(result_of(options, {size, how.refine.order, how.refine.weights}, window, field,
-                                  has_rest ? &still : nullptr));
+                                  has_rest ? &still : nullptr, pool));
   }
   return results;
 }

@@ -76,7 +76,8 @@ CoarseField on_gpu(const Pair& pair, ImageView roi) {
   const OnDevice reference(pair.reference), current(pair.current);
   cuda::SubsetSearch subsets(kernels::find_devices().front());
   cuda::CoarseMemory memory;
-  cuda::CoarseReference side(reference.view(), roi, memory, stream);
+  ThreadPool pool(1);
+  cuda::CoarseReference side(reference.view(), roi, pool, memory, stream);
   cuda::DeviceCoarseSearch search(subsets);
   search.run(side, reference.view(), stream);
   return search.run(side, current.view(), stream);

@@ -152,9 +152,10 @@ class Oracle : public PyramidSearch {
 TEST(CoarseSearch, HasNoMasksOfRectangles) {
   Image roi({400, 300}, ScalarType::u8);
   for (int y = 20; y < 290; ++y) std::fill_n(roi.row<std::uint8_t>(y) + 30, 351, std::uint8_t{1});
-  CoarseSearch rectangle(400, 300, roi);
+  ThreadPool pool(1);
+  CoarseSearch rectangle(400, 300, roi, pool);
   roi.row<std::uint8_t>(100)[100] = 0;
-  CoarseSearch holed(400, 300, roi);
+  CoarseSearch holed(400, 300, roi, pool);
   Oracle oracle;
   const CoarseField got = rectangle.run(oracle), want = holed.run(oracle);
   EXPECT_TRUE(rectangle.roi(1).empty());
@@ -169,7 +170,8 @@ TEST(CoarseSearch, HasNoMasksOfRectangles) {
 }
 
 TEST(CoarseSearch, FollowsPeaksThatLieOnTheBorder) {
-  CoarseSearch search(400, 400, {});
+  ThreadPool pool(1);
+  CoarseSearch search(400, 400, {}, pool);
   Oracle oracle;
   const CoarseField field = search.run(oracle);
   EXPECT_EQ(search.levels(), 3);
@@ -181,7 +183,8 @@ TEST(CoarseSearch, FollowsPeaksThatLieOnTheBorder) {
 }
 
 TEST(CoarseSearch, FillsNodesThatContradictTheirNeighbours) {
-  CoarseSearch search(400, 400, {});
+  ThreadPool pool(1);
+  CoarseSearch search(400, 400, {}, pool);
   Oracle oracle;
   oracle.wrong = {5, 40, 41, 100};
   const CoarseField field = search.run(oracle);

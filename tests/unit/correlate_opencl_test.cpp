@@ -3,6 +3,7 @@
 #include <dic/error.hpp>
 #include <string>
 
+#include "core/parallel.hpp"
 #include "correlate/opencl/backend_opencl.hpp"
 #include "correlate/opencl/device.hpp"
 #include "correlate/opencl/kernel_sources.hpp"
@@ -94,7 +95,8 @@ TEST_F(OpenCl, PartsOfAJobGiveTheSameBits) {
         out.ny = job.shifts.ny();
         out.nx = job.shifts.nx();
         out.bytes.resize(job.pairs * job.shifts.count() * size_of(out.type));
-        opencl::open(0, 2, part_bytes)->surfaces(job, "opencl-registers", out);
+        ThreadPool pool(2);
+        opencl::open(0, pool, part_bytes)->surfaces(job, "opencl-registers", out);
         return out.bytes;
       };
       const std::size_t reference_bytes = sizeof(double) * 11 * 13;

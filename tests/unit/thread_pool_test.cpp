@@ -144,6 +144,26 @@ TEST(ThreadPool, FreeThreadHelpsASecondLoop) {
   end.count_down();
 }
 
+TEST(ThreadPool, LoopMayUseFewerThreads) {
+  ThreadPool pool(4);
+  for (const int most : {1, 2, 3}) {
+    std::atomic<int> inside = 0, largest = 0, visited = 0;
+    pool.parallel_for(
+        200, 1,
+        [&](auto, auto, int) {
+          const int now = ++inside;
+          for (int seen = largest; seen < now && !largest.compare_exchange_weak(seen, now);) {
+          }
+          ++visited;
+          std::this_thread::yield();
+          --inside;
+        },
+        most);
+    EXPECT_EQ(visited, 200);
+    EXPECT_LE(largest, most);
+  }
+}
+
 TEST(ThreadPool, BodiesMayRunLoops) {
   for (const int size : {1, 2, 4}) {
     ThreadPool pool(size);

@@ -11,6 +11,8 @@
 
 #include "analysis/noise.hpp"
 #include "core/parallel.hpp"
+#include "fields/outliers.hpp"
+#include "fields/strain.hpp"
 #include "track/backend.hpp"
 #include "track/cpu/frame_points.hpp"
 #include "track/cpu/lost_points.hpp"
@@ -29,12 +31,12 @@ struct Shared {
   const Points& points;
   Image roi;  ///< of the original reference; empty = everywhere
   Correlator correlator;
-  ThreadPool pool;
+  ThreadPool& pool;
   RefinementMemory memory;
   std::set<std::string> kernels;
 
-  Shared(const TrackOptions& o, const Points& p)
-      : options(o), points(p), correlator("cpu", o.threads), pool(o.threads) {}
+  Shared(const TrackOptions& o, const Points& p, ThreadPool& threads)
+      : options(o), points(p), correlator(correlate::open_correlator("cpu", threads)), pool(threads) {}
 };
 
 static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<MaterialPoint> &&
@@ -175,10 +177,11 @@ class CpuReference final : public ActiveReference {
                                                              noise_of(image, shared_.points)));
     if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
     measured.seconds.refine = watch.lap();
-    mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
+    fields::mark_outliers(measured.field, shared_.options.outliers, shared_.pool);
     const RefineOptions& refine = shared_.options.refine;
-    measured.field.strain = compute_strain(measured.field, shared_.options.strain, shared_.options.threads,
-                                           MeasuredSubsets{refine.subset, refine.order, refine.weights});
+    measured.field.strain =
+        fields::compute_strain(measured.field, shared_.options.strain, shared_.pool,
+                               MeasuredSubsets{refine.subset, refine.order, refine.weights});
     measured.seconds.strain = watch.lap();
     const StageSeconds& seconds = measured.seconds;
     add_spans(measured.spans, begin,
@@ -286,7 +289,8 @@ class CpuReference final : public ActiveReference {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const TrackOptions& options, const Points& points) : shared_(options, points) {}
+  CpuBackend(const TrackOptions& options, const Points& points, ThreadPool& pool)
+      : shared_(options, points, pool) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
   std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
@@ -318,8 +322,8 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points) {
-  return std::make_unique<CpuBackend>(options, points);
+std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points, ThreadPool& pool) {
+  return std::make_unique<CpuBackend>(options, points, pool);
 }
 
 }  // namespace dic::track

@@ -91,7 +91,7 @@ void DeviceReference::continue_from(const DeviceReference& before, const kernels
                         known.count() * sizeof(kernels::TrackedPoint), stream.handle());
 }
 
-CoarseReference& DeviceReference::coarse(const kernels::Stream& stream) {
+CoarseReference& DeviceReference::coarse(ThreadPool& pool, const kernels::Stream& stream) {
   if (coarse_) return *coarse_;
   const ImageView& roi = image_.roi;
   Image moved;
@@ -101,7 +101,7 @@ CoarseReference& DeviceReference::coarse(const kernels::Stream& stream) {
     stream.synchronize("the ROI of a reference");
   }
   return coarse_.emplace(access_.pyramid_source(*frame_, stream), moved.empty() ? roi_on_host_ : moved.view(),
-                         memory_->coarse, stream);
+                         pool, memory_->coarse, stream);
 }
 
 /// Moves points and ROI to where they lie in the image.
