@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "track/changed_field.hpp"
+#include "track/field_steps.hpp"
 
 namespace dic::track {
 namespace {
@@ -139,9 +139,9 @@ struct PositionsOfBoth final : TrackedPositions {
   std::array<std::shared_ptr<const TrackedPositions>, 2> positions;
 };
 
-class ResultOfBoth final : public Result {
+class MeasurementOfBoth final : public Measurement {
  public:
-  ResultOfBoth(Both<Result> measured, const TrackOptions& options)
+  MeasurementOfBoth(Both<Measurement> measured, const RefineOptions& options)
       : measured_(std::move(measured)), options_(options) {}
 
   std::shared_ptr<const TrackedPositions> positions() override {
@@ -155,20 +155,19 @@ class ResultOfBoth final : public Result {
   }
 
  private:
-  FrameResult read() override {
-    FrameResult result = measured_[0]->fetch();
-    const FrameResult second = measured_[1]->fetch();
-    result.noise = second.noise;  // with less misfit in it
-    result.seconds += second.seconds;
-    result.spans.insert(result.spans.end(), second.spans.begin(), second.spans.end());
-    const RefineOptions& refine = options_.refine;
-    change_field(result, options_, "refine",
-                 [&](Field& field) { choose_order(field, second.field, refine.subset, refine.weights); });
-    return result;
+  MeasuredFrame read() override {
+    MeasuredFrame frame = measured_[0]->fetch();
+    const FrameResult second = measured_[1]->fetch().result;
+    frame.result.noise = second.noise;  // with less misfit in it
+    add_time_of(frame.result, second);
+    change_displacements(frame, "refine", [&](Field& field) {
+      choose_order(field, second.field, options_.subset, options_.weights);
+    });
+    return frame;
   }
 
-  Both<Result> measured_;
-  TrackOptions options_;
+  Both<Measurement> measured_;
+  RefineOptions options_;
 };
 
 class ReferenceOfBoth final : public ActiveReference {
@@ -180,11 +179,11 @@ class ReferenceOfBoth final : public ActiveReference {
   bool surely_found() const override {
     return references_[0]->surely_found() && references_[1]->surely_found();
   }
-  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
-                                  const NextFrame&) override {
-    Both<Result> measured;
+  std::unique_ptr<Measurement> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                       const NextFrame&) override {
+    Both<Measurement> measured;
     for (int k = 0; k < 2; ++k) measured[k] = references_[k]->measure(both(*current).frames[k], stop, {});
-    return std::make_unique<ResultOfBoth>(std::move(measured), options_);
+    return std::make_unique<MeasurementOfBoth>(std::move(measured), options_.refine);
   }
 
  private:
@@ -192,13 +191,14 @@ class ReferenceOfBoth final : public ActiveReference {
   const TrackOptions& options_;
 };
 
-class BackendOfBoth final : public Backend {
+class BackendOfBoth final : public TrackingBackend {
  public:
-  BackendOfBoth(const OpenBackend& open, const TrackOptions& options) : options_(options) {
+  BackendOfBoth(const BackendFactory& open, const TrackOptions& options, const ImageView& image)
+      : options_(options) {
     for (int k = 0; k < 2; ++k) {
       TrackOptions one = options;
       one.refine.order = k + 1;
-      backends_[k] = open(one);
+      backends_[k] = open(one, image);
     }
   }
 
@@ -240,7 +240,7 @@ class BackendOfBoth final : public Backend {
   }
 
   TrackOptions options_;
-  Both<Backend> backends_;
+  Both<TrackingBackend> backends_;
 };
 
 }  // namespace
@@ -293,8 +293,9 @@ void choose_order(Field& first, const Field& second, int subset, SubsetWeights w
   add_bends(first, second, subset, weights);
 }
 
-std::unique_ptr<Backend> with_both_orders(const OpenBackend& open, const TrackOptions& options) {
-  return std::make_unique<BackendOfBoth>(open, options);
+std::unique_ptr<TrackingBackend> with_both_orders(const BackendFactory& open, const TrackOptions& options,
+                                                  const ImageView& image) {
+  return std::make_unique<BackendOfBoth>(open, options, image);
 }
 
 }  // namespace dic::track

@@ -1,0 +1,122 @@
+#include "track/field_steps.hpp"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace dic::track {
+namespace {
+
+/// Two measurements agree within this many standard deviations of their difference.
+constexpr double kSigmas = 5;
+
+bool agree(const Field& a, const Field& b, std::int64_t node) {
+  const double spread_u = std::hypot(a.sigma_u[node], b.sigma_u[node]);
+  const double spread_v = std::hypot(a.sigma_v[node], b.sigma_v[node]);
+  return std::abs(a.u[node] - b.u[node]) <= kSigmas * spread_u &&
+         std::abs(a.v[node] - b.v[node]) <= kSigmas * spread_v;
+}
+
+MeasuredSubsets subsets_of(const TrackOptions& options) {
+  return {options.refine.subset, options.refine.order, options.refine.weights};
+}
+
+}  // namespace
+
+FrameResult PendingFrame::fetch() {
+  MeasuredFrame frame = measured_->fetch();
+  for (const FieldStep& step : steps_) step(frame);
+  complete_strain(frame, options_);
+  return std::move(frame.result);
+}
+
+FieldStep prefer_direct(std::shared_ptr<Measurement> direct) {
+  return [direct = std::move(direct)](MeasuredFrame& frame) {
+    const FrameResult other = direct->fetch().result;
+    add_time_of(frame.result, other);
+    change_displacements(frame, "refine", [&](Field& field) { take_direct(field, other.field); });
+  };
+}
+
+FieldStep restore_noise(double noise_gain) {
+  return [noise_gain](MeasuredFrame& frame) { frame.result.noise /= noise_gain; };
+}
+
+FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias,
+                        const TrackOptions& options) {
+  return [bias = std::move(bias), &options](MeasuredFrame& frame) {
+    change_displacements(frame, "refine", [&](Field& field) {
+      bias->subtract_from(field, options.refine.subset, options.refine.weights, options.threads);
+    });
+  };
+}
+
+FieldStep fit_globally(const TrackOptions& options) {
+  return [&options](MeasuredFrame& frame) {
+    change_displacements(frame, "global", [&](Field& field) {
+      frame.errors = global_step(field, subsets_of(options), options.global, options.threads);
+    });
+  };
+}
+
+FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const TrackOptions& options) {
+  return [nodes = std::move(nodes), &options](MeasuredFrame& frame) {
+    complete_strain(frame, options);  // for its sigma
+    FrameResult& result = frame.result;
+    const Stopwatch watch;
+    StrainField in_image = std::move(result.field.strain);
+    correct_field(result.field, *options.camera, nodes, options.threads);
+    StrainField strain = compute_strain(result.field, options.strain, options.threads);
+    strain.sigma_exx = std::move(in_image.sigma_exx);
+    strain.sigma_eyy = std::move(in_image.sigma_eyy);
+    strain.sigma_exy = std::move(in_image.sigma_exy);
+    result.field.strain = std::move(strain);
+    result.seconds += {.strain = watch.seconds()};
+    result.spans.push_back(watch.span("strain"));
+  };
+}
+
+void complete_strain(MeasuredFrame& frame, const TrackOptions& options) {
+  if (frame.has_strain) return;
+  FrameResult& result = frame.result;
+  const Stopwatch watch;
+  result.field.strain = frame.errors
+                            ? compute_strain(result.field, options.strain, options.threads, *frame.errors)
+                            : strain_of(result.field, options);
+  frame.has_strain = true;
+  result.seconds += {.strain = watch.seconds()};
+  result.spans.push_back(watch.span("strain"));
+}
+
+StrainField strain_of(const Field& field, const TrackOptions& options) {
+  return compute_strain(field, options.strain, options.threads, subsets_of(options));
+}
+
+void take_direct(Field& followed, const Field& direct) {
+  for (std::int64_t node = 0; node < followed.grid().nodes(); ++node) {
+    if (direct.status[node] != Status::ok) continue;
+    if (followed.status[node] == Status::ok && !agree(followed, direct, node)) continue;
+    followed.u[node] = direct.u[node];
+    followed.v[node] = direct.v[node];
+    followed.zncc[node] = direct.zncc[node];
+    followed.sigma_u[node] = direct.sigma_u[node];
+    followed.sigma_v[node] = direct.sigma_v[node];
+    followed.status[node] = Status::ok;
+    followed.iterations[node] = direct.iterations[node];
+    if (!followed.order.empty()) followed.order[node] = direct.order[node];
+  }
+}
+
+void clear_node(Field& field, std::int64_t node, Status reason) {
+  constexpr float none = std::numeric_limits<float>::quiet_NaN();
+  field.u[node] = field.v[node] = std::numeric_limits<double>::quiet_NaN();
+  field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = none;
+  field.status[node] = reason;
+}
+
+void add_time_of(FrameResult& result, const FrameResult& other) {
+  result.seconds += other.seconds;
+  result.spans.insert(result.spans.end(), other.spans.begin(), other.spans.end());
+}
+
+}  // namespace dic::track
