@@ -52,6 +52,9 @@ struct MeasuredFrame {
   bool has_strain = true;
   /// Errors of the displacements that are not those of single subsets: after the global step.
   std::optional<ErrorDraws> errors = {};
+  /// Sigmas of the strain, the other arrays may be empty; nothing if the displacements and their errors tell
+  /// them.
+  std::optional<StrainField> strain_sigmas = {};
 };
 
 /// A measurement of one frame, which may still be under way.

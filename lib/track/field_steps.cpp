@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "fields/strain_sigmas.hpp"
+
 namespace dic::track {
 namespace {
 
@@ -19,6 +21,39 @@ bool agree(const Field& a, const Field& b, std::int64_t node) {
 
 MeasuredSubsets subsets_of(const TrackOptions& options) {
   return {options.refine.subset, options.refine.order, options.refine.weights};
+}
+
+/// Adds the seconds since the stopwatch began to the strain.
+void count_strain_time(FrameResult& result, const Stopwatch& watch) {
+  result.seconds += {.strain = watch.seconds()};
+  result.spans.push_back(watch.span("strain"));
+}
+
+StrainField sigmas_of(const MeasuredFrame& frame, const TrackOptions& options) {
+  const Field& field = frame.result.field;
+  return frame.errors
+             ? fields::compute_strain_sigmas(field, options.strain, options.threads, *frame.errors)
+             : fields::compute_strain_sigmas(field, options.strain, options.threads, subsets_of(options));
+}
+
+StrainField final_strain(const MeasuredFrame& frame, const TrackOptions& options) {
+  const Field& field = frame.result.field;
+  if (frame.errors) return compute_strain(field, options.strain, options.threads, *frame.errors);
+  if (!frame.strain_sigmas) return strain_of(field, options);
+  StrainField strain = compute_strain(field, options.strain, options.threads);
+  strain.sigma_exx = frame.strain_sigmas->sigma_exx;
+  strain.sigma_eyy = frame.strain_sigmas->sigma_eyy;
+  strain.sigma_exy = frame.strain_sigmas->sigma_exy;
+  return strain;
+}
+
+/// Computes the strain of the displacements if it is missing, and counts the time.
+void complete_strain(MeasuredFrame& frame, const TrackOptions& options) {
+  if (frame.has_strain) return;
+  const Stopwatch watch;
+  frame.result.field.strain = final_strain(frame, options);
+  frame.has_strain = true;
+  count_strain_time(frame.result, watch);
 }
 
 }  // namespace
@@ -61,31 +96,14 @@ FieldStep fit_globally(const TrackOptions& options) {
 
 FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const TrackOptions& options) {
   return [nodes = std::move(nodes), &options](MeasuredFrame& frame) {
-    complete_strain(frame, options);  // for its sigma
-    FrameResult& result = frame.result;
     const Stopwatch watch;
-    StrainField in_image = std::move(result.field.strain);
-    correct_field(result.field, *options.camera, nodes, options.threads);
-    StrainField strain = compute_strain(result.field, options.strain, options.threads);
-    strain.sigma_exx = std::move(in_image.sigma_exx);
-    strain.sigma_eyy = std::move(in_image.sigma_eyy);
-    strain.sigma_exy = std::move(in_image.sigma_exy);
-    result.field.strain = std::move(strain);
-    result.seconds += {.strain = watch.seconds()};
-    result.spans.push_back(watch.span("strain"));
+    Field& field = frame.result.field;
+    frame.strain_sigmas = frame.has_strain ? std::move(field.strain) : sigmas_of(frame, options);
+    frame.errors.reset();  // they are those of displacements in the image
+    frame.has_strain = false;
+    correct_field(field, *options.camera, nodes, options.threads);
+    count_strain_time(frame.result, watch);
   };
-}
-
-void complete_strain(MeasuredFrame& frame, const TrackOptions& options) {
-  if (frame.has_strain) return;
-  FrameResult& result = frame.result;
-  const Stopwatch watch;
-  result.field.strain = frame.errors
-                            ? compute_strain(result.field, options.strain, options.threads, *frame.errors)
-                            : strain_of(result.field, options);
-  frame.has_strain = true;
-  result.seconds += {.strain = watch.seconds()};
-  result.spans.push_back(watch.span("strain"));
 }
 
 StrainField strain_of(const Field& field, const TrackOptions& options) {

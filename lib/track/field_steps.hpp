@@ -47,13 +47,10 @@ FieldStep restore_noise(double noise_gain);
 FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias, const TrackOptions& options);
 /// Fits one field to all subsets (dic/global.hpp). The options must outlive the step.
 FieldStep fit_globally(const TrackOptions& options);
-/// Brings displacements into the coordinates of the options' camera, with the strain there, whose sigma is
-/// that in the image: the camera's derivative scales displacements and positions alike. The last step. nodes:
-/// the grid in these coordinates. The options must outlive the step.
+/// Brings displacements into the coordinates of the options' camera. The sigmas of the strain are those in
+/// the image, since the camera's derivative scales displacements and positions alike: the step computes them
+/// alone. nodes: the grid in these coordinates. The options must outlive the step.
 FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const TrackOptions& options);
-
-/// Computes the strain of the displacements if it is missing, and counts the time.
-void complete_strain(MeasuredFrame& frame, const TrackOptions& options);
 
 /// The strain of displacements that were measured with these options.
 StrainField strain_of(const Field& field, const TrackOptions& options);

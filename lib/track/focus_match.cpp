@@ -338,7 +338,6 @@ MeasuredFrame FocusMatch::measured_again(MeasuredFrame frame, const Image& curre
   const Image filtered =
       analysis::low_pass(current.view(), blur < 0 ? std::hypot(prefilter, blur) : prefilter, *threads_);
   MeasuredFrame refocused = active.measure(backend_->take(filtered.view()), stop, {})->fetch();
-  complete_strain(refocused, matched_);
   FrameResult& again = refocused.result;
   const auto before = static_cast<double>(found(result));
   if (static_cast<double>(found(again)) < kFewerPoints * before) return frame;

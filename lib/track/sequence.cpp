@@ -28,10 +28,11 @@ bool everywhere(const Image& mask) {
   return true;
 }
 
-/// True strain is that after all steps: a backend need not compute it where a step surely changes
-/// displacements.
+/// Leaves the strain to the last step if another step changes displacements: surely, or if frames are
+/// measured twice.
 StrainBy strain_by(const TrackOptions& options) {
-  const bool is_changed = options.automatic_order || options.anti_bias || options.global.enabled;
+  const bool is_changed = options.automatic_order || options.anti_bias || options.global.enabled ||
+                          options.camera || options.reference_strategy == ReferenceStrategy::automatic;
   return is_changed ? StrainBy::last_step : StrainBy::backend;
 }
 

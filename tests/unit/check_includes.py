@@ -34,7 +34,7 @@ ROOMS = {
     "calibrate": {"core"},
     "synth": {"core", "image", "io"},
     "analysis": {"core", "refine"},
-    "track": {"core", "analysis", "correlate", "features", "refine"},
+    "track": {"core", "analysis", "correlate", "features", "fields", "refine"},
     "run": {"core", "image", "io", "draw", "analysis", "track"},
     "vsg": {"core", "draw", "track"},
     "match": {"core", "refine"},
