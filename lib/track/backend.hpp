@@ -6,6 +6,7 @@
 #include <dic/track.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -33,7 +34,7 @@ class Frame {
 class TrackedPositions {
  public:
   virtual ~TrackedPositions() = default;
-  /// For Backend::load_positions; empty where that is not possible.
+  /// For TrackingBackend::load_positions; empty where that is not possible.
   virtual std::vector<std::byte> save() const { return {}; }
 };
 
@@ -44,28 +45,40 @@ struct PointCounts {
       0;  ///< points that were looked for in vain (see is_lost), now or in an earlier reference
 };
 
-/// A measurement that may still be under way.
-class Result {
+/// A measured frame on its way to the result: the steps after the measurement change it (field_steps.hpp).
+struct MeasuredFrame {
+  FrameResult result;
+  /// True if the strain is that of the displacements; a step that changes displacements makes it false.
+  bool has_strain = true;
+  /// Errors of the displacements that are not those of single subsets: after the global step.
+  std::optional<ErrorDraws> errors = {};
+  /// Sigmas of the strain, the other arrays may be empty; nothing if the displacements and their errors tell
+  /// them.
+  std::optional<StrainField> strain_sigmas = {};
+};
+
+/// A measurement of one frame, which may still be under way.
+class Measurement {
  public:
-  virtual ~Result() = default;
-  /// In the image that was measured. Call it before `fetch`.
+  virtual ~Measurement() = default;
+  /// Positions of the points in the image that is measured. To be called before `fetch`.
   virtual std::shared_ptr<const TrackedPositions> positions() = 0;
-  /// Waits for them. Call it before `fetch`.
+  /// Waits for the numbers of measured and of lost points. To be called before `fetch`.
   virtual PointCounts counts() = 0;
-  /// Waits for field, noise, seconds and spans. Call it once.
-  FrameResult fetch() {
-    FrameResult result = read();
-    result.seconds += beside_;
-    if (!state_.empty()) result.state = std::move(state_);
-    return result;
+  /// Waits for field, noise, seconds and spans. To be called once.
+  MeasuredFrame fetch() {
+    MeasuredFrame frame = read();
+    frame.result.seconds += beside_;
+    if (!state_.empty()) frame.result.state = std::move(state_);
+    return frame;
   }
-  /// Counts time that was spent on the frame beside the measurement.
+  /// Adds time that was spent on the frame beside the measurement.
   void add(const StageSeconds& seconds) { beside_ += seconds; }
-  /// What the next frame starts from, where it is more than the backend knows.
+  /// Sets the state that the next frame starts from, where it is more than the backend knows.
   void set_state(std::vector<std::byte> state) { state_ = std::move(state); }
 
  private:
-  virtual FrameResult read() = 0;
+  virtual MeasuredFrame read() = 0;
 
   StageSeconds beside_;
   std::vector<std::byte> state_;
@@ -83,15 +96,16 @@ class ActiveReference {
   /// Starts from the result of the last call. next: called at most once, before this call ends; may be empty.
   /// Work on the frame that it returns may begin early; another frame may follow all the same. Throws
   /// Cancelled.
-  virtual std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
-                                          const NextFrame& next) = 0;
+  virtual std::unique_ptr<Measurement> measure(std::shared_ptr<const Frame> current,
+                                               const std::stop_token& stop, const NextFrame& next) = 0;
   /// Takes a FrameResult::state as the result of the last call; false where that cannot be.
   virtual bool restore(std::span<const std::byte>) { return false; }
 };
 
-class Backend {
+/// Measures the points of one sequence on a kind of device.
+class TrackingBackend {
  public:
-  virtual ~Backend() = default;
+  virtual ~TrackingBackend() = default;
   /// Takes the pixels of an image of the sequence's size and type. May be called while another thread
   /// measures.
   virtual std::shared_ptr<const Frame> take(ImageView image) = 0;
@@ -116,11 +130,25 @@ class Backend {
   virtual std::string note() const { return {}; }
 };
 
-/// pool: for loops on the CPU; lives longer than the backend.
-std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points, ThreadPool& pool);
-/// On the GPUs of these numbers; on all where there is no number. image: of the sequence's size and type.
-/// Defined by exactly one file of cuda/, as the build has CUDA or not. Throws DeviceError.
-std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const ImageView& image, const Points& points,
-                                   std::span<const int> ordinals, ThreadPool& pool);
+/// Opens a backend for options and images of the size and type of `image`.
+using BackendFactory =
+    std::function<std::unique_ptr<TrackingBackend>(const TrackOptions& options, const ImageView& image)>;
+
+/// Who computes the strain of a frame.
+enum class StrainBy : std::uint8_t {
+  backend,   ///< the backend, with the displacements
+  last_step  ///< the last step after the measurement, since others change the displacements; a GPU, whose
+             ///< strain costs nothing, computes it all the same
+};
+
+/// pool: for loops; lives longer than the backend.
+std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const Points& points,
+                                          StrainBy strain_by, ThreadPool& pool);
+/// Opens the GPUs of these numbers; all GPUs if there is no number. image: of the sequence's size and type.
+/// pool: for loops on the CPU; lives longer than the backend. Defined by exactly one file of cuda/, as the
+/// build has CUDA or not. Throws DeviceError.
+std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions& options, const ImageView& image,
+                                           const Points& points, std::span<const int> ordinals,
+                                           ThreadPool& pool);
 
 }  // namespace dic::track

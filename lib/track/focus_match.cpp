@@ -10,7 +10,6 @@
 #include "analysis/interpolation_bias.hpp"
 #include "analysis/prefilter.hpp"
 #include "core/cuda_devices.hpp"
-#include "track/changed_field.hpp"
 
 namespace dic::track {
 
@@ -239,26 +238,8 @@ double blur_between(ImageView reference, ImageView current, const Field& field, 
   return blur >= kLeastBlur ? -blur : 0;
 }
 
-class MatchedResult final : public Result {
- public:
-  MatchedResult(FocusMatch& match, std::unique_ptr<Result> measured, std::shared_ptr<const Image> current,
-                std::stop_token stop)
-      : match_(match), measured_(std::move(measured)), current_(std::move(current)), stop_(std::move(stop)) {}
-
-  std::shared_ptr<const TrackedPositions> positions() override { return measured_->positions(); }
-  PointCounts counts() override { return measured_->counts(); }
-
- private:
-  FrameResult read() override { return match_.measured_again(measured_->fetch(), *current_, stop_); }
-
-  FocusMatch& match_;
-  std::unique_ptr<Result> measured_;
-  std::shared_ptr<const Image> current_;
-  std::stop_token stop_;
-};
-
 FocusMatch::FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
-                       const std::optional<analysis::PowerSpectrum>& spectrum, OpenBackend open,
+                       const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open,
                        ThreadPool& pool)
     : options_(std::move(options)),
       reference_(copy_of(reference)),
@@ -289,11 +270,10 @@ std::shared_ptr<const Image> FocusMatch::suspicious_in_gpu(ImageView current) co
   return std::make_shared<const Image>(copy_from_gpu(current));
 }
 
-std::unique_ptr<Result> FocusMatch::matched(std::unique_ptr<Result> measured,
-                                            std::shared_ptr<const Image> current,
-                                            const std::stop_token& stop) {
-  if (!current) return measured;
-  return std::make_unique<MatchedResult>(*this, std::move(measured), std::move(current), stop);
+FieldStep FocusMatch::refocus(std::shared_ptr<const Image> current, const std::stop_token& stop) {
+  return [this, current = std::move(current), stop](MeasuredFrame& frame) {
+    frame = measured_again(std::move(frame), *current, stop);
+  };
 }
 
 bool FocusMatch::has_misfit(const FrameResult& result, const Image& current) const {
@@ -347,19 +327,21 @@ double FocusMatch::noise_factor() const {
   return std::sqrt((1 + gain) / (model.of_reference.left + model.of_current.left * gain));
 }
 
-FrameResult FocusMatch::measured_again(FrameResult result, const Image& current,
-                                       const std::stop_token& stop) {
+MeasuredFrame FocusMatch::measured_again(MeasuredFrame frame, const Image& current,
+                                         const std::stop_token& stop) {
+  FrameResult& result = frame.result;
   const auto found = [](const FrameResult& r) { return std::ranges::count(r.field.status, Status::ok); };
-  if (!has_misfit(result, current)) return result;
+  if (!has_misfit(result, current)) return frame;
   const double blur = blur_between(reference_.view(), current.view(), result.field, options_.refine.subset);
-  if (blur == 0) return result;
+  if (blur == 0) return frame;
   ActiveReference& active = reference_blurred_by(blur);
   const double prefilter = options_.prefilter.value_or(0);
   const Image filtered =
       analysis::low_pass(current.view(), blur < 0 ? std::hypot(prefilter, blur) : prefilter, pool_);
-  FrameResult again = active.measure(backend_->take(filtered.view()), stop, {})->fetch();
+  MeasuredFrame refocused = active.measure(backend_->take(filtered.view()), stop, {})->fetch();
+  FrameResult& again = refocused.result;
   const auto before = static_cast<double>(found(result));
-  if (static_cast<double>(found(again)) < kFewerPoints * before) return result;
+  if (static_cast<double>(found(again)) < kFewerPoints * before) return frame;
   for (std::int64_t k = 0; k < std::ssize(again.field.status); ++k) {
     const bool masked_before = result.field.status[k] == Status::masked;
     if (masked_before)
@@ -371,7 +353,7 @@ FrameResult FocusMatch::measured_again(FrameResult result, const Image& current,
   again.state = std::move(result.state);
   again.seconds += result.seconds;
   again.spans.insert(again.spans.begin(), result.spans.begin(), result.spans.end());
-  return again;
+  return refocused;
 }
 
 }  // namespace dic::track

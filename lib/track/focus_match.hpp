@@ -1,7 +1,6 @@
 #pragma once
 
 #include <dic/track.hpp>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -12,6 +11,7 @@
 #include "analysis/power_spectrum.hpp"
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
+#include "track/field_steps.hpp"
 
 namespace dic::track {
 
@@ -20,27 +20,22 @@ namespace dic::track {
 /// with the sharper image as blurred as the other by a Gaussian low-pass (docs/theory.md, Defocus).
 class FocusMatch {
  public:
-  using OpenBackend = std::function<std::unique_ptr<Backend>(const TrackOptions&, const ImageView&)>;
-
   /// options: with every choice made. reference: on the host; roi: empty = everywhere. spectrum: of the
   /// reference. open: makes a backend for the images that are made as blurred as each other. pool: lives
   /// longer.
   FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
-             const std::optional<analysis::PowerSpectrum>& spectrum, OpenBackend open, ThreadPool& pool);
+             const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open, ThreadPool& pool);
 
   /// A copy of a frame whose texture looks coarser or finer than that of the reference; else null, which
   /// costs next to nothing. May be called while another thread measures.
   std::shared_ptr<const Image> suspicious(ImageView current) const;
   /// The same for a frame in the memory of a GPU: of some places alone. One call at a time.
   std::shared_ptr<const Image> suspicious_in_gpu(ImageView current) const;
-  /// The result of a frame that was suspicious, measured again when it is fetched, if a blur explains what
-  /// noise does not.
-  std::unique_ptr<Result> matched(std::unique_ptr<Result> measured, std::shared_ptr<const Image> current,
-                                  const std::stop_token& stop);
+  /// The step that measures a suspicious frame again if a blur explains what noise does not.
+  FieldStep refocus(std::shared_ptr<const Image> current, const std::stop_token& stop);
 
  private:
-  friend class MatchedResult;
-  FrameResult measured_again(FrameResult result, const Image& current, const std::stop_token& stop);
+  MeasuredFrame measured_again(MeasuredFrame frame, const Image& current, const std::stop_token& stop);
   /// Does the frame differ by more than the noise of both images?
   bool is_suspicious(double sharpness) const;
   bool has_misfit(const FrameResult& result, const Image& current) const;
@@ -51,13 +46,13 @@ class FocusMatch {
   Image reference_, roi_;
   const Points& points_;
   std::optional<analysis::PowerSpectrum> spectrum_;
-  OpenBackend open_;
+  BackendFactory open_;
   std::vector<analysis::NoisePlace> places_;
   std::unique_ptr<analysis::GpuPlaces> gpu_places_;
   double sharpness_ = 0;  ///< of the reference
   ThreadPool& pool_;
-  std::unique_ptr<Backend> backend_;  ///< of the last blur
-  TrackOptions matched_;              ///< what it got
+  std::unique_ptr<TrackingBackend> backend_;  ///< of the last blur
+  TrackOptions matched_;                      ///< what it got
   std::unique_ptr<ActiveReference> active_;
   double blur_ = 0;  ///< for which they were made
 };

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "track/changed_field.hpp"
+#include "track/field_steps.hpp"
 
 namespace dic::track {
 namespace {
@@ -139,10 +139,10 @@ struct PositionsOfBoth final : TrackedPositions {
   std::array<std::shared_ptr<const TrackedPositions>, 2> positions;
 };
 
-class ResultOfBoth final : public Result {
+class MeasurementOfBoth final : public Measurement {
  public:
-  ResultOfBoth(Both<Result> measured, const TrackOptions& options, ThreadPool& pool)
-      : measured_(std::move(measured)), options_(options), pool_(pool) {}
+  MeasurementOfBoth(Both<Measurement> measured, const RefineOptions& options)
+      : measured_(std::move(measured)), options_(options) {}
 
   std::shared_ptr<const TrackedPositions> positions() override {
     auto out = std::make_shared<PositionsOfBoth>();
@@ -155,53 +155,50 @@ class ResultOfBoth final : public Result {
   }
 
  private:
-  FrameResult read() override {
-    FrameResult result = measured_[0]->fetch();
-    const FrameResult second = measured_[1]->fetch();
-    result.noise = second.noise;  // with less misfit in it
-    result.seconds += second.seconds;
-    result.spans.insert(result.spans.end(), second.spans.begin(), second.spans.end());
-    const RefineOptions& refine = options_.refine;
-    change_field(result, options_, pool_, "refine",
-                 [&](Field& field) { choose_order(field, second.field, refine.subset, refine.weights); });
-    return result;
+  MeasuredFrame read() override {
+    MeasuredFrame frame = measured_[0]->fetch();
+    const FrameResult second = measured_[1]->fetch().result;
+    frame.result.noise = second.noise;  // with less misfit in it
+    add_time_of(frame.result, second);
+    change_displacements(frame, "refine", [&](Field& field) {
+      choose_order(field, second.field, options_.subset, options_.weights);
+    });
+    return frame;
   }
 
-  Both<Result> measured_;
-  TrackOptions options_;
-  ThreadPool& pool_;
+  Both<Measurement> measured_;
+  RefineOptions options_;
 };
 
 class ReferenceOfBoth final : public ActiveReference {
  public:
-  ReferenceOfBoth(Both<ActiveReference> references, const TrackOptions& options, ThreadPool& pool)
-      : references_(std::move(references)), options_(options), pool_(pool) {}
+  ReferenceOfBoth(Both<ActiveReference> references, const TrackOptions& options)
+      : references_(std::move(references)), options_(options) {}
 
   const ActiveReference* of(int k) const { return references_[k].get(); }
   bool surely_found() const override {
     return references_[0]->surely_found() && references_[1]->surely_found();
   }
-  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
-                                  const NextFrame&) override {
-    Both<Result> measured;
+  std::unique_ptr<Measurement> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                       const NextFrame&) override {
+    Both<Measurement> measured;
     for (int k = 0; k < 2; ++k) measured[k] = references_[k]->measure(both(*current).frames[k], stop, {});
-    return std::make_unique<ResultOfBoth>(std::move(measured), options_, pool_);
+    return std::make_unique<MeasurementOfBoth>(std::move(measured), options_.refine);
   }
 
  private:
   Both<ActiveReference> references_;
   const TrackOptions& options_;
-  ThreadPool& pool_;
 };
 
-class BackendOfBoth final : public Backend {
+class BackendOfBoth final : public TrackingBackend {
  public:
-  BackendOfBoth(const OpenBackend& open, const TrackOptions& options, ThreadPool& pool)
-      : options_(options), pool_(pool) {
+  BackendOfBoth(const BackendFactory& open, const TrackOptions& options, const ImageView& image)
+      : options_(options) {
     for (int k = 0; k < 2; ++k) {
       TrackOptions one = options;
       one.refine.order = k + 1;
-      backends_[k] = open(one);
+      backends_[k] = open(one, image);
     }
   }
 
@@ -239,12 +236,11 @@ class BackendOfBoth final : public Backend {
   std::unique_ptr<ActiveReference> reference_of(const Make& make) const {
     Both<ActiveReference> references;
     for (int k = 0; k < 2; ++k) references[k] = make(k);
-    return std::make_unique<ReferenceOfBoth>(std::move(references), options_, pool_);
+    return std::make_unique<ReferenceOfBoth>(std::move(references), options_);
   }
 
   TrackOptions options_;
-  ThreadPool& pool_;
-  Both<Backend> backends_;
+  Both<TrackingBackend> backends_;
 };
 
 }  // namespace
@@ -297,9 +293,9 @@ void choose_order(Field& first, const Field& second, int subset, SubsetWeights w
   add_bends(first, second, subset, weights);
 }
 
-std::unique_ptr<Backend> with_both_orders(const OpenBackend& open, const TrackOptions& options,
-                                          ThreadPool& pool) {
-  return std::make_unique<BackendOfBoth>(open, options, pool);
+std::unique_ptr<TrackingBackend> with_both_orders(const BackendFactory& open, const TrackOptions& options,
+                                                  const ImageView& image) {
+  return std::make_unique<BackendOfBoth>(open, options, image);
 }
 
 }  // namespace dic::track

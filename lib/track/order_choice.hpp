@@ -1,20 +1,16 @@
 #pragma once
 
 #include <dic/track.hpp>
-#include <functional>
 #include <memory>
 
 #include "track/backend.hpp"
 
 namespace dic::track {
 
-/// Opens a backend for options.
-using OpenBackend = std::function<std::unique_ptr<Backend>(const TrackOptions& options)>;
-
-/// A backend that measures with order 1 and with order 2, by two others, and merges their results by
-/// choose_order when a result is fetched.
-std::unique_ptr<Backend> with_both_orders(const OpenBackend& open, const TrackOptions& options,
-                                          ThreadPool& pool);
+/// Makes a backend that measures with order 1 and with order 2, by two others that `open` makes, and merges
+/// their measurements by choose_order when they are fetched.
+std::unique_ptr<TrackingBackend> with_both_orders(const BackendFactory& open, const TrackOptions& options,
+                                                  const ImageView& image);
 
 /// Replaces the values of `first`, of order 1, by those of `second`, of order 2, where the systematic error
 /// of order 1 is larger than the noise that order 2 adds (docs/theory.md, Choice of the order). Where order 1

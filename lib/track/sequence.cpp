@@ -12,10 +12,6 @@
 #include "camera/correct_field.hpp"
 #include "core/cuda_devices.hpp"
 #include "core/device_name.hpp"
-#include "track/changed_result.hpp"
-#include "track/corrected_result.hpp"
-#include "track/direct_result.hpp"
-#include "track/global_result.hpp"
 #include "track/order_choice.hpp"
 #include "track/stopwatch.hpp"
 
@@ -33,14 +29,23 @@ bool everywhere(const Image& mask) {
   return true;
 }
 
-std::unique_ptr<Backend> open(const std::string& device, const TrackOptions& options,
-                              const ImageView& reference, const Points& points, ThreadPool& pool) {
-  const auto open_one = [&](const TrackOptions& one) {
+/// Leaves the strain to the last step if another step changes displacements: surely, or if frames are
+/// measured twice.
+StrainBy strain_by(const TrackOptions& options) {
+  const bool is_changed = options.automatic_order || options.anti_bias || options.global.enabled ||
+                          options.camera || options.reference_strategy == ReferenceStrategy::automatic;
+  return is_changed ? StrainBy::last_step : StrainBy::backend;
+}
+
+std::unique_ptr<TrackingBackend> open(const std::string& device, const TrackOptions& options,
+                                      const ImageView& reference, const Points& points, ThreadPool& pool) {
+  const auto open_one = [&](const TrackOptions& one, const ImageView& image) {
     const DeviceName name = parse_tracking_device(device);
-    return name.backend == "cpu" ? open_cpu(one, points, pool)
-                                 : open_cuda(one, reference, points, name.ordinals, pool);
+    return name.backend == "cpu" ? open_cpu(one, points, strain_by(options), pool)
+                                 : open_cuda(one, image, points, name.ordinals, pool);
   };
-  return options.automatic_order ? with_both_orders(open_one, options, pool) : open_one(options);
+  return options.automatic_order ? with_both_orders(open_one, options, reference)
+                                 : open_one(options, reference);
 }
 
 /// Throws UsageError where the members of a view that nobody checked lead outside.
@@ -240,8 +245,8 @@ struct StateHead {
 }  // namespace
 
 /// After this result. Always of the same size; empty where positions cannot be saved.
-std::vector<std::byte> Sequence::state_after(Result& result) const {
-  const std::size_t bytes = result.positions()->save().size();
+std::vector<std::byte> Sequence::state_after(Measurement& measured) const {
+  const std::size_t bytes = measured.positions()->save().size();
   if (bytes == 0) return {};
   const StateHead head{measured_,
                        active_.frame,
@@ -291,47 +296,46 @@ std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in
   return filtered.data ? backend_->take(filtered) : backend_->take(prefilter_(image));
 }
 
-std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
-                                          const NextFrame& next) {
-  auto result = measure_subsets(std::move(current), stop, next);
-  if (prefilter_.enabled()) result = with_noise_before_filter(std::move(result), prefilter_.noise_gain());
+std::unique_ptr<PendingFrame> Sequence::measure(std::shared_ptr<const Frame> current,
+                                                const std::stop_token& stop, const NextFrame& next) {
+  std::vector<FieldStep> steps;
+  auto measured = measure_subsets(std::move(current), stop, next, steps);
   ++measured_;
   if (options_.keep_state && options_.reference_strategy != ReferenceStrategy::first)
-    result->set_state(state_after(*result));
-  if (bias_) result = without_bias(std::move(result), bias_, options_, pool_);
-  if (options_.global.enabled) result = with_global_step(std::move(result), options_, pool_);
-  if (nodes_) result = with_camera(std::move(result), options_, nodes_, pool_);
-  return result;
+    measured->set_state(state_after(*measured));
+  if (prefilter_.enabled()) steps.push_back(restore_noise(prefilter_.noise_gain()));
+  if (bias_) steps.push_back(subtract_bias(bias_, options_, pool_));
+  if (options_.global.enabled) steps.push_back(fit_globally(options_, pool_));
+  if (nodes_) steps.push_back(correct_by_camera(nodes_, options_, pool_));
+  return std::make_unique<PendingFrame>(std::move(measured), std::move(steps), options_, pool_);
 }
 
-std::unique_ptr<Result> Sequence::measure_subsets(std::shared_ptr<const Frame> current,
-                                                  const std::stop_token& stop, const NextFrame& next) {
+std::unique_ptr<Measurement> Sequence::measure_subsets(std::shared_ptr<const Frame> current,
+                                                       const std::stop_token& stop, const NextFrame& next,
+                                                       std::vector<FieldStep>& steps) {
   switch (options_.reference_strategy) {
-    case ReferenceStrategy::first: {
-      auto pixels = current->suspicious;
-      return focus_->matched(active_reference_->measure(std::move(current), stop, next), std::move(pixels),
-                             stop);
-    }
+    case ReferenceStrategy::first:
+      if (current->suspicious) steps.push_back(focus_->refocus(current->suspicious, stop));
+      return active_reference_->measure(std::move(current), stop, next);
     case ReferenceStrategy::previous:
       return measure_and_replace_reference(current, stop);
     case ReferenceStrategy::automatic:
       break;
   }
-  auto result = measure_or_replace_reference(current, stop);
-  const PointCounts counts = result->counts();
+  auto measured = measure_or_replace_reference(current, stop);
+  const PointCounts counts = measured->counts();
   if (found_share(counts) >= kLeastFollowed) {
-    last_ = {measured_, result->positions()};
+    last_ = {measured_, measured->positions()};
     last_lost_ = counts.lost;
     last_frame_ = current;
   }
-  if (auto direct = measure_directly(current, stop))
-    result = with_direct(std::move(result), std::move(direct), options_, pool_);
-  return result;
+  if (auto direct = measure_directly(current, stop)) steps.push_back(prefer_direct(std::move(direct)));
+  return measured;
 }
 
 /// Against the original reference, where another has taken its place and it is still recognized; else null.
-std::unique_ptr<Result> Sequence::measure_directly(const std::shared_ptr<const Frame>& current,
-                                                   const std::stop_token& stop) {
+std::unique_ptr<Measurement> Sequence::measure_directly(const std::shared_ptr<const Frame>& current,
+                                                        const std::stop_token& stop) {
   auto direct = std::exchange(direct_, nullptr);
   if (!direct && original_reference_) direct = original_reference_->measure(current, stop, {});
   if (!direct) return nullptr;
@@ -350,8 +354,8 @@ double Sequence::found_share(const PointCounts& counts) const {
 
 /// A frame in which nearly nothing is found (the light was off) takes no place: else nothing is ever found
 /// again.
-std::unique_ptr<Result> Sequence::measure_and_replace_reference(const std::shared_ptr<const Frame>& current,
-                                                                const std::stop_token& stop) {
+std::unique_ptr<Measurement> Sequence::measure_and_replace_reference(
+    const std::shared_ptr<const Frame>& current, const std::stop_token& stop) {
   auto result = active_reference_->measure(current, stop, {});
   if (!active_reference_->surely_found()) {
     const PointCounts counts = result->counts();
@@ -366,8 +370,8 @@ std::unique_ptr<Result> Sequence::measure_and_replace_reference(const std::share
 }
 
 /// Where too many points are lost, the last frame becomes the reference, if that helps.
-std::unique_ptr<Result> Sequence::measure_or_replace_reference(const std::shared_ptr<const Frame>& current,
-                                                               const std::stop_token& stop) {
+std::unique_ptr<Measurement> Sequence::measure_or_replace_reference(
+    const std::shared_ptr<const Frame>& current, const std::stop_token& stop) {
   auto result = active_reference_->measure(current, stop, {});
   if (!last_frame_) return result;
   const PointCounts counts = result->counts();
@@ -390,7 +394,7 @@ std::unique_ptr<Result> Sequence::measure_or_replace_reference(const std::shared
   } else {
     active_reference_ = std::move(before);
   }
-  result->add(retried->fetch().seconds);
+  result->add(retried->fetch().result.seconds);
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
 #include "track/device_choice.hpp"
+#include "track/field_steps.hpp"
 #include "track/focus_match.hpp"
 
 namespace dic::track {
@@ -26,7 +27,7 @@ class Sequence {
   Sequence(const TrackOptions& options, ImageView reference, const Roi& roi);
 
   const Grid& grid() const { return points_.grid; }
-  const Backend& backend() const { return *backend_; }
+  const TrackingBackend& backend() const { return *backend_; }
   /// With what was chosen from the reference.
   const TrackOptions& options() const { return options_; }
   /// Why the backend is this one: one sentence.
@@ -39,8 +40,8 @@ class Sequence {
   std::shared_ptr<const Frame> take(ImageView current) const;
   /// Measures a frame. Frames are measured in their order. next: see ActiveReference::measure. Throws
   /// Cancelled.
-  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
-                                  const NextFrame& next = {});
+  std::unique_ptr<PendingFrame> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                        const NextFrame& next = {});
   /// See TrackStream::restore.
   bool restore(std::span<const std::byte> state, const TrackStream::ReadFrame& read);
 
@@ -51,7 +52,7 @@ class Sequence {
     std::shared_ptr<const TrackedPositions> positions;
   };
 
-  std::vector<std::byte> state_after(Result& result) const;
+  std::vector<std::byte> state_after(Measurement& measured) const;
   bool restore_strategy(std::span<const std::byte> state, const TrackStream::ReadFrame& read);
   Sequence(const TrackOptions& options, ImageView reference, Image roi);
   /// all: the points of the whole grid.
@@ -61,14 +62,15 @@ class Sequence {
   std::shared_ptr<const Frame> take_checked(ImageView image) const;
   std::shared_ptr<const Frame> take_filtered(ImageView image, bool is_in_gpu) const;
   void watch_focus(const Image& roi, bool whole);
-  std::unique_ptr<Result> measure_subsets(std::shared_ptr<const Frame> current, const std::stop_token& stop,
-                                          const NextFrame& next);
-  std::unique_ptr<Result> measure_and_replace_reference(const std::shared_ptr<const Frame>& current,
-                                                        const std::stop_token& stop);
-  std::unique_ptr<Result> measure_or_replace_reference(const std::shared_ptr<const Frame>& current,
-                                                       const std::stop_token& stop);
-  std::unique_ptr<Result> measure_directly(const std::shared_ptr<const Frame>& current,
-                                           const std::stop_token& stop);
+  std::unique_ptr<Measurement> measure_subsets(std::shared_ptr<const Frame> current,
+                                               const std::stop_token& stop, const NextFrame& next,
+                                               std::vector<FieldStep>& steps);
+  std::unique_ptr<Measurement> measure_and_replace_reference(const std::shared_ptr<const Frame>& current,
+                                                             const std::stop_token& stop);
+  std::unique_ptr<Measurement> measure_or_replace_reference(const std::shared_ptr<const Frame>& current,
+                                                            const std::stop_token& stop);
+  std::unique_ptr<Measurement> measure_directly(const std::shared_ptr<const Frame>& current,
+                                                const std::stop_token& stop);
   double found_share(const PointCounts& counts) const;
 
   ThreadPool pool_;      ///< for loops on the CPU, of all members
@@ -80,13 +82,13 @@ class Sequence {
   std::shared_ptr<const analysis::InterpolationBias> bias_;  ///< null = not subtracted
   double prepare_seconds_ = 0;
   Points points_;
-  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<TrackingBackend> backend_;
   std::unique_ptr<ActiveReference> active_reference_;
   /// The first one, when another has taken its place, as long as it is recognized (strategy automatic).
   std::unique_ptr<ActiveReference> original_reference_;
   bool is_original_replaced_ = false;
-  std::unique_ptr<Result> direct_;     ///< by the original reference, of the frame in which it was replaced
-  std::unique_ptr<FocusMatch> focus_;  ///< null where frames are measured from one to the next
+  std::unique_ptr<Measurement> direct_;  ///< by the original reference, of the frame in which it was replaced
+  std::unique_ptr<FocusMatch> focus_;    ///< null where frames are measured from one to the next
   std::shared_ptr<const NodePositions> nodes_;  ///< in the camera's coordinates; null without one
   /// The frame before, for the strategies that may need it as the next reference.
   std::shared_ptr<const Frame> last_frame_;

@@ -18,8 +18,8 @@ namespace {
 struct FrameInFlight {
   FrameResult result;
   track::Stopwatch since_push;
-  std::shared_ptr<const track::Frame> frame;  ///< until it is measured; none where there is an error
-  std::unique_ptr<track::Result> measured;    ///< from then on
+  std::shared_ptr<const track::Frame> frame;      ///< until it is measured; none where there is an error
+  std::unique_ptr<track::PendingFrame> measured;  ///< from then on
 };
 
 int checked(int capacity) {

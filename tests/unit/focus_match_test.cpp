@@ -6,7 +6,7 @@
 #include <dic/synth.hpp>
 
 #include "support/strain_truth.hpp"
-#include "track/direct_result.hpp"
+#include "track/field_steps.hpp"
 
 // Frames out of focus, and values that are measured twice.
 namespace dic::track {
@@ -59,7 +59,7 @@ TEST(FocusMatch, SharpnessDoesNotDependOnTheLighting) {
   EXPECT_LT(sharpness(soft.view(), places), 0.6 * sharpness(bright.view(), places));
 }
 
-TEST(DirectResult, CountsWhereBothAgreeAndWhereItIsAlone) {
+TEST(FieldSteps, CountsWhereBothAgreeAndWhereItIsAlone) {
   Field followed = still_field(), direct = still_field();
   direct.u[0] = 0.03, direct.sigma_u[0] = 0.005f;  // agrees
   direct.u[1] = 0.2;                               // contradicts

@@ -12,7 +12,6 @@
 #include "analysis/noise.hpp"
 #include "core/parallel.hpp"
 #include "fields/outliers.hpp"
-#include "fields/strain.hpp"
 #include "track/backend.hpp"
 #include "track/cpu/frame_points.hpp"
 #include "track/cpu/lost_points.hpp"
@@ -20,6 +19,7 @@
 #include "track/cpu/split_subsets.hpp"
 #include "track/cpu/start_search.hpp"
 #include "track/cpu/trust.hpp"
+#include "track/field_steps.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::track {
@@ -29,14 +29,19 @@ namespace {
 struct Shared {
   TrackOptions options;
   const Points& points;
+  StrainBy strain_by;
   Image roi;  ///< of the original reference; empty = everywhere
   Correlator correlator;
   ThreadPool& pool;
   RefinementMemory memory;
   std::set<std::string> kernels;
 
-  Shared(const TrackOptions& o, const Points& p, ThreadPool& threads)
-      : options(o), points(p), correlator(correlate::open_correlator("cpu", threads)), pool(threads) {}
+  Shared(const TrackOptions& o, const Points& p, StrainBy s, ThreadPool& threads)
+      : options(o),
+        points(p),
+        strain_by(s),
+        correlator(correlate::open_correlator("cpu", threads)),
+        pool(threads) {}
 };
 
 static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<MaterialPoint> &&
@@ -116,25 +121,25 @@ RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t
   return last;
 }
 
-class CpuResult final : public Result {
+class CpuMeasurement final : public Measurement {
  public:
-  CpuResult(const Points& points, const ImageView& image, FrameResult measured)
+  CpuMeasurement(const Points& points, const ImageView& image, MeasuredFrame measured)
       : points_(points), width_(image.width), height_(image.height), measured_(std::move(measured)) {}
 
   std::shared_ptr<const TrackedPositions> positions() override {
-    return std::make_shared<HostPositions>(FollowedPoints(points_, measured_.field, width_, height_));
+    return std::make_shared<HostPositions>(FollowedPoints(points_, measured_.result.field, width_, height_));
   }
   PointCounts counts() override {
-    const NodeValues<Status>& status = measured_.field.status;
+    const NodeValues<Status>& status = measured_.result.field.status;
     return {std::ranges::count_if(status, has_values), std::ranges::count_if(status, is_lost)};
   }
 
  private:
-  FrameResult read() override { return std::move(measured_); }
+  MeasuredFrame read() override { return std::move(measured_); }
 
   const Points& points_;
   int width_, height_;
-  FrameResult measured_;
+  MeasuredFrame measured_;
 };
 
 class CpuReference final : public ActiveReference {
@@ -151,8 +156,8 @@ class CpuReference final : public ActiveReference {
 
   bool surely_found() const override { return surely_found_; }
 
-  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
-                                  const NextFrame&) override {
+  std::unique_ptr<Measurement> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                       const NextFrame&) override {
     const ImageView image = static_cast<const HostFrame&>(*current).image;
     const auto check_stop = [&] {
       if (stop.stop_requested()) throw Cancelled("The measurement was cancelled.");
@@ -178,10 +183,8 @@ class CpuReference final : public ActiveReference {
     if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
     measured.seconds.refine = watch.lap();
     fields::mark_outliers(measured.field, shared_.options.outliers, shared_.pool);
-    const RefineOptions& refine = shared_.options.refine;
-    measured.field.strain =
-        fields::compute_strain(measured.field, shared_.options.strain, shared_.pool,
-                               MeasuredSubsets{refine.subset, refine.order, refine.weights});
+    const bool has_strain = shared_.strain_by == StrainBy::backend;
+    if (has_strain) measured.field.strain = strain_of(measured.field, shared_.options, shared_.pool);
     measured.seconds.strain = watch.lap();
     const StageSeconds& seconds = measured.seconds;
     add_spans(measured.spans, begin,
@@ -189,7 +192,8 @@ class CpuReference final : public ActiveReference {
                {"search", seconds.search},
                {"refine", seconds.refine},
                {"strain", seconds.strain}});
-    return std::make_unique<CpuResult>(shared_.points, image, std::move(measured));
+    return std::make_unique<CpuMeasurement>(shared_.points, image,
+                                            MeasuredFrame{std::move(measured), has_strain});
   }
 
   bool restore(std::span<const std::byte> state) override {
@@ -287,10 +291,10 @@ class CpuReference final : public ActiveReference {
   std::int64_t frames_ = 0;  ///< measured so far
 };
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public TrackingBackend {
  public:
-  CpuBackend(const TrackOptions& options, const Points& points, ThreadPool& pool)
-      : shared_(options, points, pool) {}
+  CpuBackend(const TrackOptions& options, const Points& points, StrainBy strain_by, ThreadPool& pool)
+      : shared_(options, points, strain_by, pool) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
   std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
@@ -322,8 +326,9 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points, ThreadPool& pool) {
-  return std::make_unique<CpuBackend>(options, points, pool);
+std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const Points& points,
+                                          StrainBy strain_by, ThreadPool& pool) {
+  return std::make_unique<CpuBackend>(options, points, strain_by, pool);
 }
 
 }  // namespace dic::track

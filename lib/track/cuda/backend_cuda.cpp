@@ -13,7 +13,7 @@ namespace dic::track {
 namespace cuda {
 namespace {
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public TrackingBackend {
  public:
   CudaBackend(const TrackOptions& options, const ImageView& image, const Points& points,
               const std::vector<kernels::Device>& devices, ThreadPool& pool)
@@ -63,8 +63,9 @@ class CudaBackend final : public Backend {
 }  // namespace
 }  // namespace cuda
 
-std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const ImageView& image, const Points& points,
-                                   std::span<const int> ordinals, ThreadPool& pool) {
+std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions& options, const ImageView& image,
+                                           const Points& points, std::span<const int> ordinals,
+                                           ThreadPool& pool) {
   std::vector<kernels::Device> devices;
   for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
   if (ordinals.empty()) devices = kernels::find_devices();

@@ -5,8 +5,8 @@
 // Stands in for backend_cuda.cpp in builds without CUDA.
 namespace dic::track {
 
-std::unique_ptr<Backend> open_cuda(const TrackOptions&, const ImageView&, const Points&, std::span<const int>,
-                                   ThreadPool&) {
+std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions&, const ImageView&, const Points&,
+                                           std::span<const int>, ThreadPool&) {
   throw DeviceError(
       "This dic was built without CUDA: use --device cpu, or build it where nvcc is installed with "
       "-DDIC_CUDA=ON.");

@@ -10,11 +10,11 @@
 namespace dic::track::cuda {
 namespace {
 
-class CudaResult final : public Result {
+class CudaMeasurement final : public Measurement {
  public:
   /// queued: ready when all work is queued that writes the field.
-  CudaResult(int device, std::shared_ptr<DeviceField> field, std::shared_ptr<const DeviceFrame> frame,
-             std::future<void> queued)
+  CudaMeasurement(int device, std::shared_ptr<DeviceField> field, std::shared_ptr<const DeviceFrame> frame,
+                  std::future<void> queued)
       : device_(device), field_(std::move(field)), frame_(std::move(frame)), queued_(std::move(queued)) {}
 
   std::shared_ptr<const TrackedPositions> positions() override {
@@ -26,10 +26,10 @@ class CudaResult final : public Result {
   }
 
  private:
-  FrameResult read() override {
+  MeasuredFrame read() override {
     queued_.get();
     const kernels::DeviceScope scope(device_);
-    return field_->read(*frame_);
+    return {field_->read(*frame_)};
   }
 
   int device_;  ///< the first GPU's
@@ -83,52 +83,52 @@ CudaReference::CudaReference(TrackerContext& context, const GroupFrame& image,
   }
 }
 
-std::unique_ptr<Result> CudaReference::measure(std::shared_ptr<const Frame> current,
-                                               const std::stop_token& stop, const NextFrame& next) {
+std::unique_ptr<Measurement> CudaReference::measure(std::shared_ptr<const Frame> current,
+                                                    const std::stop_token& stop, const NextFrame& next) {
   const GpuContext& first = context_.gpus().first();
   const kernels::DeviceScope scope(first.device().index);
-  const Measurement measurement = begin(current, stop, next);
-  context_.gpus().run([&](int rank) { measure_on(rank, measurement); });
+  const QueuedFrame queued_frame = begin(current, stop, next);
+  context_.gpus().run([&](int rank) { measure_on(rank, queued_frame); });
   measured_before_ = true;
   features_ = next_features_;
   if (!context_.gpus().first().refinement().first_waves_sufficed) lookahead_.forget();
-  const std::shared_ptr<DeviceField> field = measurement.begun.field;
+  const std::shared_ptr<DeviceField> field = queued_frame.begun.field;
   const auto& frame = static_cast<const GroupFrame&>(*current);
   const std::shared_ptr<const DeviceFrame>& on_first = frame.on_gpu.front();
   std::future<void> queued =
       context_.fields().submit(measured_parts(), on_first, {reference_noise_, frame.noise}, field);
   balance_load();
-  return std::make_unique<CudaResult>(first.device().index, field, on_first, std::move(queued));
+  return std::make_unique<CudaMeasurement>(first.device().index, field, on_first, std::move(queued));
 }
 
 /// The steps of one frame on one GPU.
-void CudaReference::measure_on(int rank, const Measurement& measurement) {
-  const GpuFrame& frame = measurement.frames[rank];
+void CudaReference::measure_on(int rank, const QueuedFrame& queued_frame) {
+  const GpuFrame& frame = queued_frame.frames[rank];
   auto& [gpu, reference, image] = frame;
-  FieldMemory& times = measurement.begun.field->memory();
+  FieldMemory& times = queued_frame.begun.field->memory();
   const std::int64_t number = context_.frames_measured();
   ImageLease images(frame);
   reference.begin_frame();
   reference.set_partition(partition_[rank], known_points(context_.points(), partition_[rank]));
 
-  StartSearch search(context_, frame, number, measurement.continues ? reference.tracked_before() : nullptr,
-                     measurement.stop);
-  if (const QueuedSearch* queued = measurement.begun.search(rank, partition_[rank]))
+  StartSearch search(context_, frame, number, queued_frame.continues ? reference.tracked_before() : nullptr,
+                     queued_frame.stop);
+  if (const QueuedSearch* queued = queued_frame.begun.search(rank, partition_[rank]))
     search.resume(*queued);
   else
-    begin_search(search, gpu, *measurement.begun.field, number);
+    begin_search(search, gpu, *queued_frame.begun.field, number);
   if (rank == 0) times.refine.start(gpu.stream());
 
   bool looks_ahead =
-      measurement.next && gpu.refinement().first_waves_sufficed && partition_ == next_partition_;
+      queued_frame.next && gpu.refinement().first_waves_sufficed && partition_ == next_partition_;
   const auto before_wait = [&] {
     if (rank == 0) times.refine.stop(gpu.stream());
     gpu.refinement().finished.record(gpu.stream());
     images.release();  // before the next search: a coming frame waits for this memory
-    if (std::exchange(looks_ahead, false)) look_ahead(frame, measurement);
+    if (std::exchange(looks_ahead, false)) look_ahead(frame, queued_frame);
   };
-  HaloExchange halo(context_.gpus().team(), measurement.frames, rank, context_.gpus().peer_access());
-  PointRefinement refinement(context_, frame, halo, search.starts(), before_wait, measurement.stop);
+  HaloExchange halo(context_.gpus().team(), queued_frame.frames, rank, context_.gpus().peer_access());
+  PointRefinement refinement(context_, frame, halo, search.starts(), before_wait, queued_frame.stop);
   context_.fields().wait_until_gathered(gpu.stream());
   refinement.start_over();  // before it is known whether the search was good: mostly it was
   gpu.part_time(number).stop(gpu.stream());
@@ -142,19 +142,19 @@ void CudaReference::measure_on(int rank, const Measurement& measurement) {
   surely_found_ = context_.options().search == std::nullopt && !many_not_found;
 }
 
-CudaReference::Measurement CudaReference::begin(const std::shared_ptr<const Frame>& current,
+CudaReference::QueuedFrame CudaReference::begin(const std::shared_ptr<const Frame>& current,
                                                 const std::stop_token& stop, const NextFrame& next) {
   if (!measured_before_) lookahead_.forget();  // the frame before was cancelled
-  Measurement measurement{{}, lookahead_.take(current), std::exchange(measured_before_, false), stop, next};
-  if (!measurement.begun.field) measurement.begun.field = context_.fields().new_field();
-  if (!measurement.begun.searched() && partition_ != next_partition_) {
+  QueuedFrame queued_frame{{}, lookahead_.take(current), std::exchange(measured_before_, false), stop, next};
+  if (!queued_frame.begun.field) queued_frame.begun.field = context_.fields().new_field();
+  if (!queued_frame.begun.searched() && partition_ != next_partition_) {
     partition_ = next_partition_;
     context_.gpus().balancer().restart();
   }
   const auto& frames = static_cast<const GroupFrame&>(*current);
   for (int rank = 0; rank < context_.gpus().size(); ++rank)
-    measurement.frames.push_back({context_.gpus()[rank], *references_[rank], *frames.on_gpu[rank]});
-  return measurement;
+    queued_frame.frames.push_back({context_.gpus()[rank], *references_[rank], *frames.on_gpu[rank]});
+  return queued_frame;
 }
 
 void CudaReference::begin_search(StartSearch& search, GpuContext& gpu, DeviceField& field,
@@ -170,15 +170,15 @@ void CudaReference::begin_search(StartSearch& search, GpuContext& gpu, DeviceFie
 }
 
 /// Queues the search of the next frame, if that frame is there and its search waits for nothing.
-void CudaReference::look_ahead(const GpuFrame& now, const Measurement& measurement) {
+void CudaReference::look_ahead(const GpuFrame& now, const QueuedFrame& queued_frame) {
   const int rank = now.gpu.rank();
   if (rank == 0)
-    if (auto next = measurement.next()) lookahead_.begin(std::move(next), context_.fields().new_field());
+    if (auto next = queued_frame.next()) lookahead_.begin(std::move(next), context_.fields().new_field());
   context_.gpus().team().barrier();
   if (!lookahead_.frame()) return;
   const GpuFrame frame{now.gpu, now.reference, *lookahead_.frame()->on_gpu[rank]};
   const std::int64_t number = context_.frames_measured() + 1;
-  StartSearch search(context_, frame, number, now.reference.tracked(), measurement.stop);
+  StartSearch search(context_, frame, number, now.reference.tracked(), queued_frame.stop);
   if (!search.waits_for_nothing()) return;
   const ImageLease images(frame);
   begin_search(search, now.gpu, lookahead_.field(), number);

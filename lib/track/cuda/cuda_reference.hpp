@@ -22,12 +22,12 @@ class CudaReference final : public ActiveReference {
                 const CudaReference* before);
 
   bool surely_found() const override { return surely_found_; }
-  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
-                                  const NextFrame& next) override;
+  std::unique_ptr<Measurement> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                       const NextFrame& next) override;
 
  private:
-  /// A measurement under way.
-  struct Measurement {
+  /// A queued_frame under way.
+  struct QueuedFrame {
     std::vector<GpuFrame> frames;  ///< by rank
     FrameWork begun;
     bool continues;  ///< the last frame was compared with this reference, or its points were taken over
@@ -35,11 +35,11 @@ class CudaReference final : public ActiveReference {
     const NextFrame& next;
   };
 
-  Measurement begin(const std::shared_ptr<const Frame>& current, const std::stop_token& stop,
+  QueuedFrame begin(const std::shared_ptr<const Frame>& current, const std::stop_token& stop,
                     const NextFrame& next);
-  void measure_on(int rank, const Measurement& measurement);
+  void measure_on(int rank, const QueuedFrame& queued_frame);
   void begin_search(StartSearch& search, GpuContext& gpu, DeviceField& field, std::int64_t number);
-  void look_ahead(const GpuFrame& now, const Measurement& measurement);
+  void look_ahead(const GpuFrame& now, const QueuedFrame& queued_frame);
   std::vector<MeasuredPart> measured_parts() const;
   void balance_load();
 
