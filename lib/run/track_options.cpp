@@ -25,7 +25,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// Of a choice: "first, previous or auto".
+// Lists the words of a choice: "first, previous or auto".
 std::string listed(const std::vector<std::string>& words) {
   std::string text = words.front();
   for (std::size_t i = 1; i < words.size(); ++i) text += (i + 1 == words.size() ? " or " : ", ") + words[i];
@@ -41,8 +41,8 @@ bool flag_of(const std::string& name, const std::string& text) {
   return text == "true";
 }
 
-// What follows makes the options of each kind. `member` is a generic function from a job, constant or not, to
-// the value in it.
+// The functions below make the options of each kind. `member` is a generic function from a job, constant or
+// not, to the value in it.
 
 template <typename Member>
 TrackOption flag(const std::string& name, Member member, const std::string& help) {
@@ -85,7 +85,7 @@ TrackOption number(const std::string& name, const std::string& placeholder, Memb
           .get = [=](const TrackJob& job) { return text_of(member(job)); }};
 }
 
-/// A number of at least 0 in a std::optional, or a word for none of them.
+/// A number of at least 0 in a std::optional, or a word for no value.
 template <typename Member>
 TrackOption number_or(const std::string& word, const std::string& name, const std::string& placeholder,
                       Member member, const std::string& help) {
@@ -189,7 +189,7 @@ TrackOption polygons(const std::string& name, Member member, const std::string& 
           .get = [=](const TrackJob& job) { return polygons_text(member(job)); }};
 }
 
-// Options whose value is none of the kinds above.
+// Options whose values are of none of the kinds above.
 
 TrackOption camera() {
   const auto set = [](TrackJob& job, const std::string& file) {
@@ -205,7 +205,7 @@ TrackOption camera() {
           .get = [](const TrackJob& job) { return job.camera_file; }};
 }
 
-/// "4G", "800M": bytes, in whole M.
+/// Memory as "4G" or "800M": bytes, in whole MB.
 TrackOption max_memory() {
   constexpr std::int64_t kMega = 1 << 20, kGiga = 1 << 30, kMost = std::int64_t{1} << 24;
   const auto set = [](TrackJob& job, const std::string& text) {
@@ -395,7 +395,7 @@ std::vector<TrackOption> measurement_options() {
   };
 }
 
-/// The same as --pictures none.
+/// Older name of --pictures none.
 TrackOption no_pictures() {
   const std::string name = "no-pictures";
   return {.name = name,
