@@ -67,12 +67,12 @@ dic_status dic_stream_create(const dic_options* options, const void* reference, 
                              int32_t width, int32_t height, int64_t row_bytes, int32_t capacity,
                              dic_stream** stream);
 void dic_stream_destroy(dic_stream* stream);
-/* Copies the pixels; waits while `capacity` frames are inside. index (or NULL): receives the frame's number, 0, 1, ... A
- * frame that cannot be measured (size, type) yields a result whose error says so. */
+/* Copies the pixels; waits while `capacity` frames are inside. index (or NULL): receives the frame's number,
+ * 0, 1, ... A frame that cannot be measured (size, type) yields a result whose error says so. */
 dic_status dic_stream_push(dic_stream* stream, const void* frame, dic_scalar type, int32_t width,
                            int32_t height, int64_t row_bytes, int64_t* index);
-/* The next result, in the order of the frames: poll returns at once, wait waits for it. *result is NULL if poll
- * finds none, or if no frame is inside. */
+/* The next result, in the order of the frames: poll returns at once, wait waits for it. *result is NULL if
+ * poll finds none, or if no frame is inside. */
 dic_status dic_stream_poll(dic_stream* stream, dic_result** result);
 dic_status dic_stream_wait(dic_stream* stream, dic_result** result);
 /* Drops the frames that are not measured yet. */
@@ -97,8 +97,8 @@ dic_status dic_result_copy(const dic_result* result, const char* name, double* v
 
 /* Finds a template in an image, the best score first. matches: rows of 5 numbers, at most max_matches of
  * them: x, y (px, of the centre of the template's top left pixel), center_x, center_y (px), score (zncc, [-1,
- * 1]). threshold: lowest accepted score. device: NULL = "auto". found: the number of rows that were written. Both
- * images have rows without padding. */
+ * 1]). threshold: lowest accepted score. device: NULL = "auto". found: the number of rows that were written.
+ * Both images have rows without padding. */
 dic_status dic_match(const void* pattern, dic_scalar pattern_type, int32_t pattern_width,
                      int32_t pattern_height, const void* image, dic_scalar image_type, int32_t image_width,
                      int32_t image_height, double threshold, const char* device, int32_t max_matches,

@@ -94,7 +94,7 @@ struct ProbeRequest {
 
 struct ProbeFrame {
   std::string file;
-  double time = 0;  ///< on the time axis of the result
+  double time = 0;  ///< time on the time axis of the result
   std::vector<PointValues> points;
   std::vector<ExtensometerValues> extensometers;
   std::vector<std::vector<LinePoint>> lines;

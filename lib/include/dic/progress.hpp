@@ -12,7 +12,7 @@ struct Progress {
   int frame = 0;          ///< current frame, 1-based; 0 if frames do not apply
   int frames = 0;         ///< number of frames; 0 if unknown (video without a length)
   std::int64_t done = 0;  ///< points finished in the whole run
-  double seconds = 0;     ///< since the call began
+  double seconds = 0;     ///< seconds since the call began
 };
 
 /// Called from the thread that made the long call, never concurrently. May be empty.

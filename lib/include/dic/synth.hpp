@@ -21,9 +21,9 @@ std::string_view to_string(MotionKind kind);
 /// translation: (u, v).
 /// affine:      (u + ux*(x-cx) + uy*(y-cy), v + vx*(x-cx) + vy*(y-cy)).
 /// rotation:    turns by amount * angle_deg about (cx, cy).
-/// star:        (0, amplitude * cos(2 pi (y-cy) / p(x))), the period p falling linearly from period_max at x
-/// = 0
-///              to period_min at x = width - 1; the pattern of DIC Challenge 2.0 (Reu et al. 2022), mirrored.
+/// star:        (0, amplitude * cos(2 pi (y-cy) / p(x))), the period p falling linearly from period_max
+///              at x = 0 to period_min at x = width - 1; the pattern of DIC Challenge 2.0 (Reu et al. 2022),
+///              mirrored.
 /// chirp:       (amplitude * sin(phase(x)), 0), its period falling linearly from period_max at x = 0 to
 ///              period_min at x = width - 1.
 /// ramp:        (amplitude * s, 0), s rising linearly from 0 to 1 over `length` px around x = cx.
