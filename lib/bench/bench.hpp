@@ -22,8 +22,7 @@ std::string_view to_string(Output output);
 enum class Level : std::uint8_t {
   whole,    ///< everything: open the device, allocate, plan, transfer, run, copy back, free
   call,     ///< one call of an existing Correlator: transfer, run, copy back
-  upload,   ///< copying images and positions to the device, by the device's clock (this and the next ones not
-            ///< on the CPU)
+  upload,   ///< copying inputs to the device, by its clock (this and the next two: not on the CPU)
   kernel,   ///< running the kernels, launch after launch on inputs that stay on the device
   download  ///< copying results to the host
 };

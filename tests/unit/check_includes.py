@@ -13,7 +13,8 @@ from pathlib import Path
 SUFFIXES = {".hpp", ".cpp", ".h", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
-# Layers that are no rooms: headers that users see, what CPU and GPU share, kernels, their launch headers, the program.
+# Layers that are not rooms: public headers, code shared by CPU and GPU, kernels, their launch headers, the
+# program.
 PUBLIC, SHARED, KERNELS, LAUNCH, APP = "public headers", "dic/shared", "kernels", "launch headers", "app"
 INCLUDE_FOLDERS = {
     "lib/include": PUBLIC,
@@ -63,8 +64,8 @@ class Tree:
         folders = [root / name for name in ("lib", "app", "kernels")]
         self.files = sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in SUFFIXES)
         known = set(self.files)
-        self.names = {}  # file -> the names that it includes
-        self.edges = {}  # file -> the files of the project that it includes
+        self.names = {}  # file -> names that it includes
+        self.edges = {}  # file -> files of the project that it includes
         for path in self.files:
             self.names[path] = [name for _, name in INCLUDE.findall(path.read_text(encoding="utf-8"))]
             found = (self.resolve(path, name, known) for name in self.names[path])

@@ -22,7 +22,7 @@ GOOD = {
     "kernels/refine/iterate.cu": '#include <dic/kernels/refine.hpp>\n#include "common/launch.cuh"\n',
     "app/main.cpp": "#include <dic/fields.hpp>\n",
 }
-# What is added to which file -> what is reported.
+# File and added line -> expected report.
 VIOLATIONS = [
     ("lib/image/read.cpp", '"io/file.hpp"', "image must not include lib/io/file.hpp"),
     ("lib/refine/backend.hpp", "<dic/kernels/refine.hpp>", "only CUDA files may include"),

@@ -8,13 +8,13 @@
 
 #include "support/io_files.hpp"
 
-// Values at points, extensometers, lines and areas of fields whose motion is known; tables of loads.
+// Tests values at points, extensometers, lines and areas of fields with known motion, and tables of loads.
 namespace dic {
 namespace {
 
 using namespace test;
 
-/// Of the motion u = a x + b y + c, v = d x + e y + f.
+/// Coefficients of the motion u = a x + b y + c, v = d x + e y + f.
 struct Affine {
   double a = 0.01, b = -0.02, c = 3.5, d = 0.005, e = -0.003, f = -1.25;
 
@@ -29,7 +29,8 @@ Grid square(int nodes) {
   return grid;
 }
 
-/// Positions, if given, are where the nodes are in corrected coordinates: the motion is one of these.
+/// A field with this motion. positions: the nodes in corrected coordinates, in which the motion is then
+/// given.
 Field field_of(const Affine& motion, const Grid& grid = square(20),
                const std::shared_ptr<NodePositions>& positions = nullptr) {
   Field field(grid);
@@ -124,7 +125,7 @@ TEST(Probe, MissingNeighboursLeaveNoValueButAReason) {
   EXPECT_NE(values.problem.find("second end"), std::string::npos);
 }
 
-/// Both sides of a crack are measured: what lies between them is neither.
+/// Both sides of a crack are measured; values between them belong to neither side.
 TEST(Probe, NothingIsInterpolatedAcrossACrack) {
   Field field = field_of({});
   for (int j = 0; j < 20; ++j)
