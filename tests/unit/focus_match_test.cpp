@@ -62,7 +62,7 @@ TEST(FocusMatch, SharpnessDoesNotDependOnTheLighting) {
 TEST(DirectResult, CountsWhereBothAgreeAndWhereItIsAlone) {
   Field followed = still_field(), direct = still_field();
   direct.u[0] = 0.03, direct.sigma_u[0] = 0.005f;  // both agree
-  direct.u[1] = 0.2;                               // both contradict each other
+  direct.u[1] = 0.2;                               // they contradict each other
   followed.status[2] = Status::low_correlation;    // only the direct value exists
   direct.u[2] = -0.1;
   followed.u[3] = 0.04, direct.status[3] = Status::flat;  // only the followed value exists
