@@ -118,7 +118,7 @@ TEST_F(Reduction, I32) { check_reductions<std::int32_t>(); }
 TEST_F(Reduction, F32) { check_reductions<float>(); }
 TEST_F(Reduction, F64) { check_reductions<double>(); }
 
-/// Floats that are hard to rank: infinities, NaN, zeros of both signs.
+/// Floats that are hard to rank: infinities, NaN, zeros of both signs, a denormal.
 std::vector<float> awkward_floats(std::size_t count, unsigned seed) {
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::nanf("");
   const float awkward[] = {nan, -nan, infinity, -infinity, 0.0F, -0.0F, 1.0F, -1.0F, 1e-40F};

@@ -72,7 +72,7 @@ class Tree:
             self.edges[path] = [target for target in found if target]
 
     def resolve(self, path, name, known):
-        """The file that a name means, wherever in the project it is; None: it is none of the project's."""
+        """The file of the project to which an included name refers; None if it is not in the project."""
         own = "kernels" if self.relative(path).parts[0] == "kernels" else "lib"
         folders = [own, "lib", "kernels", *INCLUDE_FOLDERS]
         candidates = [path.parent / name, *(self.root / folder / name for folder in folders)]
@@ -89,7 +89,7 @@ class Tree:
         return relative.parts[1] if relative.parts[0] == "lib" else relative.parts[0]
 
     def folder(self, path):
-        """A room, a folder of kernels/, or a layer: what must not be in a circle with others."""
+        """The unit of a file that must not be in an include cycle: a room, a folder of kernels/, or a layer."""
         relative = self.relative(path)
         return "/".join(relative.parts[:2]) if self.layer(path) == KERNELS else self.layer(path)
 
@@ -130,7 +130,7 @@ def problems_of_libraries(tree):
 
 
 def cycles(edges):
-    """One circle for each group of nodes that reach each other (Tarjan's strongly connected components)."""
+    """One cycle for each group of nodes that reach each other (Tarjan's strongly connected components)."""
     order, low, stack, found = {}, {}, [], []
 
     def visit(node):
@@ -172,7 +172,7 @@ def problems_of_cycles(tree):
 
 
 def problems_of_installation(tree):
-    """Of dic/shared, exactly what public headers reach is installed (DIC_PUBLIC_SHARED_HEADERS)."""
+    """Problems unless exactly the dic/shared headers that public ones reach are in DIC_PUBLIC_SHARED_HEADERS."""
     options = tree.root / "cmake" / "DicOptions.cmake"
     listed = re.search(r"set\(DIC_PUBLIC_SHARED_HEADERS([^)]*)\)", options.read_text(encoding="utf-8"))
     installed = set(listed.group(1).split()) if listed else set()
