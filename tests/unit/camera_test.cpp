@@ -228,7 +228,7 @@ TEST_F(CorrectedField, HasTheScatterOfItsPoints) {
   double uu = 0, vv = 0;
   constexpr int n = 40000;
   std::uint64_t state = 1;
-  const auto uniform = [&] {  // of variance 1
+  const auto uniform = [&] {  // a uniform number of variance 1
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (static_cast<double>(state >> 11) * 0x1p-53 - 0.5) * std::sqrt(12);
   };

@@ -111,7 +111,7 @@ TEST(Probe, CorrectedCoordinatesCount) {
 
 TEST(Probe, MissingNeighboursLeaveNoValueButAReason) {
   Field field = field_of({});
-  field.status[5 * 20 + 7] = Status::low_correlation;  // at (45, 45)
+  field.status[5 * 20 + 7] = Status::low_correlation;  // the node at (45, 45)
   field.status[9 * 20 + 9] = Status::outlier;
   EXPECT_TRUE(std::isnan(probe_point(field, {44, 44}).values.u));
   EXPECT_NE(probe_point(field, {44, 44}).problem.find("(45, 45)"), std::string::npos);
@@ -149,7 +149,7 @@ TEST(Probe, AreasAreMeansOfTheirOkNodes) {
   Field field = field_of({});
   const Grid& grid = field.grid();
   const std::vector<std::size_t> nodes = nodes_in(grid, {200, 200}, {{24, 34}, {41, 34}, {41, 51}, {24, 51}});
-  ASSERT_EQ(nodes.size(), 16u);  // 25, 30, 35, 40 by 35, 40, 45, 50
+  ASSERT_EQ(nodes.size(), 16u);  // x = 25, 30, 35, 40; y = 35, 40, 45, 50
   field.status[nodes[0]] = Status::low_correlation;
   field.u[nodes[0]] = 1e6;
   const AreaValues area = probe_area(field, nodes);

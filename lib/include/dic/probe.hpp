@@ -36,6 +36,7 @@ struct ProbeQuantity {
   bool is_length = false;
   double ProbeValues::*value = nullptr;
 };
+/// All members of ProbeValues, in the order of their declaration.
 std::span<const ProbeQuantity> probe_quantities();
 
 struct PointValues {
