@@ -5,7 +5,7 @@
 #include "kernels/points_support.hpp"
 #include "support/gpu_test.hpp"
 
-// Recovery of lost points from their neighbours, on one GPU and on several.
+// Tests the recovery of lost points from their neighbours, on one GPU and on several.
 namespace dic::test {
 namespace {
 
@@ -113,7 +113,7 @@ TEST_F(Points, AcceptWhatIsBetter) {
   });
 }
 
-/// Three other GPUs, each of which has measured a range of the points.
+/// Three other GPUs have each measured a range of the points.
 TEST_F(Points, WhatOthersKnowIsTakenOver) {
   on_all([](PointsState& s, const DevicePoints&, const Stream& stream) {
     std::vector<TrackedPoint> theirs = s.tracked;
@@ -213,7 +213,7 @@ TEST_F(Points, SmallIslandsAreDropped) {
   EXPECT_GT(dropped_in_all, 100);
 }
 
-/// Points of which a third is measured here; the others hold poison.
+/// Points, a third of which are measured here; the others are poisoned.
 struct MiddleShare {
   PointsState state;
   GridPoints points;

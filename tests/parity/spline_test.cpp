@@ -12,7 +12,7 @@
 #include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
-// Splines: GPU against CPU.
+// Tests splines on the GPU against the CPU.
 namespace dic {
 namespace {
 
