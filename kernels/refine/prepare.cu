@@ -129,13 +129,20 @@ __device__ inline double sum_of_lanes(double value) {
   return value;
 }
 
+/// What a lane knows of the solution of weighted least squares with N parameters.
+template <int N>
+struct LaneSolution {
+  double sum, grey;                    ///< values of the lane's row of the weighted sums
+  const double (&inverse)[N];          ///< the lane's row of the inverse matrix
+  const float (&of_u)[N], (&of_v)[N];  ///< columns of the inverse matrix
+};
+
 /// Computes the standard deviations of weighted least squares for a noise of variance 1, and values that
-/// follow from them. sum, grey: values of the lane's row of the weighted sums; inverse: the lane's row of the
-/// inverse matrix; of_u, of_v: columns of the inverse matrix.
+/// follow from them.
 template <int kOrder, int N = WarpSums<kOrder>::N>
-__device__ void predict(const PrepareArguments& args, const SquaredWeights<kOrder>& squared, double sum,
-                        double grey, const double (&inverse)[N], const float (&of_u)[N],
-                        const float (&of_v)[N], PreparedSubset& s) {
+__device__ void predict(const PrepareArguments& args, const SquaredWeights<kOrder>& squared,
+                        const LaneSolution<N>& solution, PreparedSubset& s) {
+  const auto& [sum, grey, inverse, of_u, of_v] = solution;
   const int lane = threadIdx.x % warp_size;
   const double mean = sum / s.count, contrast = grey / s.energy;
   const double squared_sum = squared.sums.sum(), squared_grey = squared.sums.grey();
@@ -210,7 +217,7 @@ __device__ void invert_exactly(const PrepareArguments& args, const WarpSums<kOrd
 #pragma unroll
   for (int c = 0; c < N; ++c) hessian.row[c] *= scale * from_lane(scale, c);
   if (squared) {
-    predict<kOrder>(args, *squared, sum, grey, hessian.row, of_u, of_v, s);
+    predict<kOrder>(args, *squared, {sum, grey, hessian.row, of_u, of_v}, s);
   } else {
     s.fitted = icgn::fitted_parameters(N);
     s.gradient_noise = gradient_noise_of(args, s, of_u, of_v);
