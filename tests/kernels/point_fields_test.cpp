@@ -308,8 +308,8 @@ TEST_F(Points, AndTheirRoiAreFollowedIntoALaterReference) {
     field.status = status.data();
     const DeviceArray<int> x(s.count(), stream), y(s.count(), stream);
     const DeviceArray<MaterialPoint> material(s.count(), stream);
-    kernels::launch_follow_points(device.points, field, s.width, s.height, x.data(), y.data(),
-                                  material.data(), stream.handle());
+    kernels::launch_follow_points(device.points, field, {s.width, s.height},
+                                  {x.data(), y.data(), material.data()}, stream.handle());
     const auto got = material.values(stream);
     const auto got_x = x.values(stream), got_y = y.values(stream);
     for (int i = 0; i < s.count(); ++i) {

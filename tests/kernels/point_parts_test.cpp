@@ -50,9 +50,14 @@ struct DeviceFrame {
         states(s.count(), stream),
         levels(2 * track::Tiles(s.nx, s.ny, side, step).count(), stream),
         open(s.count(), stream),
-        frame{
-            device.points, tracked.data(), states.data(), levels.data(), track::Tiles(s.nx, s.ny, side, step),
-            radius,        step,           s.width,       s.height} {
+        frame{device.points,
+              tracked.data(),
+              states.data(),
+              levels.data(),
+              track::Tiles(s.nx, s.ny, side, step),
+              radius,
+              step,
+              {s.width, s.height}} {
     kernels::launch_find_open_points(frame, open.list(), stream.handle());
   }
 };
@@ -146,8 +151,8 @@ std::vector<NaivePart> naive_parts(const PointsState& s, const std::vector<Split
       return other.part.pixels > 0 && std::hypot(other.start.u - start.u, other.start.v - start.v) < 0.5;
     };
     if (round == 0 && std::any_of(out.begin(), out.begin() + k, repeated)) continue;
-    out[k] = {start, track::part_to_measure(point, s.x[point], s.y[point], round, track::direction(k), start,
-                                            radius, s.width, s.height)};
+    out[k] = {start, track::part_to_measure({point, s.x[point], s.y[point], radius}, track::direction(k),
+                                            round, start, {s.width, s.height})};
   }
   return out;
 }
@@ -181,7 +186,7 @@ void expect_part(const PointsState& s, const NaivePart& want, const PreparedSubs
   const SubsetPart& part = want.part.part;
   const int i = static_cast<int>(part.point);
   ASSERT_EQ(std::pair(subset.x, subset.y), std::pair(s.x[i], s.y[i]));
-  ASSERT_EQ(static_cast<int>(subset.status), static_cast<int>(kernels::unprepared));
+  ASSERT_EQ(static_cast<int>(subset.status), static_cast<int>(kernels::pending));
   ASSERT_EQ(subset.left, part.left);
   ASSERT_EQ(subset.right, part.right);
   ASSERT_EQ(subset.top, part.top);

@@ -79,7 +79,7 @@ TEST_F(Points, StartWhereACoarseFieldSays) {
       const Lines u{lattice, 7.3, 0.01, slope}, v{lattice, -2.1, -0.03, 0.04};
       const DeviceArray<float> device_u(u.nodes(), stream), device_v(v.nodes(), stream);
       const DeviceArray<PointStart> starts(s.starts, stream);
-      kernels::launch_starts_from_field(device.points, list.data(), std::ssize(some), lattice,
+      kernels::launch_starts_from_field(device.points, {list.data(), std::ssize(some)}, lattice,
                                         device_u.data(), device_v.data(), starts.data(), stream.handle());
       const auto got = starts.values(stream);
       std::vector<PointStart> others = s.starts;
@@ -152,8 +152,9 @@ TEST_F(Points, WindowsLieAroundTheirStarts) {
     const DeviceArray<std::int32_t> list(some, stream);
     const DeviceArray<PointStart> starts(s.starts, stream);
     const DeviceArray<PatchPosition> references(n, stream), windows(n, stream);
-    kernels::launch_place_windows(device.points, list.data(), n, PointsState::radius, range, starts.data(),
-                                  references.data(), windows.data(), stream.handle());
+    kernels::launch_place_windows(device.points, list.data(), starts.data(),
+                                  {references.data(), windows.data(), n, 2 * PointsState::radius + 1, range},
+                                  stream.handle());
     const auto reference = references.values(stream), window = windows.values(stream);
     for (int k = 0; k < n; ++k) {
       const int i = some[k];
@@ -205,7 +206,7 @@ TEST_F(Points, TakeBetterPeaksAndFollowThem) {
     for (const bool follow : {false, true}) {
       const DeviceArray<PointStart> starts(s.starts, stream);
       const DeviceList again(n, stream);
-      kernels::launch_take_peaks(list.data(), n, references.data(), windows.data(), device_peaks.data(),
+      kernels::launch_take_peaks(list.data(), {references.data(), windows.data(), n}, device_peaks.data(),
                                  follow, starts.data(), again.list(), stream.handle());
       const auto got = starts.values(stream);
       List want_again;

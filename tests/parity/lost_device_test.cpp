@@ -7,6 +7,7 @@
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/kernels/spline.hpp>
+#include <dic/track_files.hpp>
 #include <dic/track_stream.hpp>
 #include <filesystem>
 #include <fstream>

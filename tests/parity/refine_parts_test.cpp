@@ -63,8 +63,9 @@ struct Parts {
     start.v = std::round(4 * start.v) / 4;
     for (const int round : {0, 3, 4, 6})
       for (int k = 0; k < (round == 0 ? 2 : track::kDirections); ++k) {
-        SubsetPart part = track::part_towards(point, track::direction(k), round, radius);
-        if (k % 3 != 1) track::clip_to_current(part, px, py, start, radius, width, height);
+        const track::SquareSubset subset{point, px, py, radius};
+        SubsetPart part = track::part_towards(subset, track::direction(k), round);
+        if (k % 3 != 1) track::clip_to_current(part, subset, start, {width, height});
         if (shrink_to_pixels(part) == 0) continue;
         parts.push_back(part);
         starts.push_back(start);

@@ -41,8 +41,9 @@ class DeviceSpline {
     auto* pixels = poisoned<kernels::ReferencePixel>(pixels_plane_, layout_.elements());
     auto* rest = poisoned<std::uint32_t>(rest_plane_, layout_.elements());
     auto* range = poisoned<kernels::GreyRange>(range_, 1);
-    kernels::launch_reference_pixels(device_view_, {}, interpolation_, pixels + layout_.origin(),
-                                     rest + layout_.origin(), range, stream_.handle());
+    kernels::launch_reference_pixels(device_view_, {}, interpolation_,
+                                     {pixels + layout_.origin(), rest + layout_.origin()}, range,
+                                     stream_.handle());
     return {fetched(pixels, layout_.elements()), fetched(rest, layout_.elements()), fetched(range, 1)[0]};
   }
 
@@ -63,8 +64,8 @@ class DeviceSpline {
     forget_rows_beyond(kernels::rows_for_spline(rows, device_view_.height));
     auto* pixels = poisoned<kernels::ReferencePixel>(pixels_plane_, layout_.elements());
     auto* rest = poisoned<std::uint32_t>(rest_plane_, layout_.elements());
-    kernels::launch_reference_pixels(device_view_, rows, {}, interpolation_, range, pixels + layout_.origin(),
-                                     rest + layout_.origin(), stream_.handle());
+    kernels::launch_reference_pixels(device_view_, rows, {}, interpolation_, range,
+                                     {pixels + layout_.origin(), rest + layout_.origin()}, stream_.handle());
     return {fetched(pixels, layout_.elements()), fetched(rest, layout_.elements()), fetched(range, 1)[0]};
   }
 

@@ -16,6 +16,7 @@
 namespace dic {
 namespace {
 
+using namespace refine;
 using namespace test;
 
 struct SplineCase {

@@ -32,7 +32,7 @@ ROOMS = {
     "io": {"core"},
     "draw": {"core"},
     "camera": {"core"},
-    "calibrate": {"core"},
+    "calibrate": {"core", "camera"},
     "synth": {"core", "image", "io"},
     "analysis": {"core", "refine"},
     "track": {"core", "analysis", "correlate", "features", "refine"},

@@ -14,6 +14,7 @@
 namespace dic {
 namespace {
 
+using namespace refine;
 using namespace test;
 
 struct SplineCase {

@@ -37,7 +37,7 @@ TEST(SubsetParts, HaveThePixelsInsideTheImageOnTheirSide) {
               wanted += counts;
             }
           if (inside < kSubset * kSubset / 2 || 4 * wanted < kSubset * kSubset) wanted = 0;
-          const CountedPart part = part_to_measure(7, x, y, round, d, shape, kRadius, kSize, kSize);
+          const CountedPart part = part_to_measure({7, x, y, kRadius}, d, round, shape, {kSize, kSize});
           ASSERT_EQ(part.pixels, wanted) << x << ", " << angle << ", round " << round << ", direction " << k;
           lost += wanted == 0;
           oblique += wanted > 0 && !part.part.is_rectangle();

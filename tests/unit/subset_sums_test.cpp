@@ -20,6 +20,7 @@
 namespace dic {
 namespace {
 
+using namespace refine;
 using namespace test;
 
 struct SubsetCase {
