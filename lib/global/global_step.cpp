@@ -229,7 +229,7 @@ ErrorDraws global_step(Field& field, const MeasuredSubsets& subsets, const Globa
 ErrorDraws global_errors(const Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
                          ThreadPool& pool) {
   if (field.resolution.empty() || field.subset_sigma_u.empty() || field.subset_sigma_v.empty())
-    throw UsageError("The field does not say what the global step made of it.");
+    throw UsageError("The field has no results of the global step: call global_step() first.");
   const auto resolutions = resolutions_of(subsets, options, field.grid().step);
   return solve_errors(field, subsets, resolutions, pool);
 }

@@ -665,7 +665,7 @@ class CpuBackend final : public Backend {
                             bool is_part = false) const {
     const RefinedPoint out = iterate(p, matrix, start, max_iterations, most_residual);
     if (out.status != Status::ok || (saturated_reference.empty() && saturated_current.empty())) return out;
-    return without_saturated(p, out, max_iterations, is_part);
+    return corrected_for_saturation(p, out, max_iterations, is_part);
   }
 
   bool is_saturated(const Image& saturated, long x, long y) const {
@@ -695,10 +695,10 @@ class CpuBackend final : public Backend {
   }
 
   /// Measures again without saturated pixels if necessary, and increases the sigmas beside glare.
-  RefinedPoint without_saturated(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
-                                 bool is_part) const {
+  RefinedPoint corrected_for_saturation(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
+                                        bool is_part) const {
     const auto white = [&](int x, int y, int reach) { return is_white(p, found.shape, x, y, reach); };
-    RefinedPoint out = measured_without(p, found, max_iterations, is_part, white);
+    RefinedPoint out = refined_without_saturated(p, found, max_iterations, is_part, white);
     if (out.status != Status::ok || !icgn::is_beside_glare(radius(), white)) return out;
     out.unit_sigma_u *= icgn::kBesideGlare;
     out.unit_sigma_v *= icgn::kBesideGlare;
@@ -706,9 +706,10 @@ class CpuBackend final : public Backend {
     return out;
   }
 
+  /// Refines again without saturated pixels if icgn::saturation_rule says so.
   template <typename IsWhite>
-  RefinedPoint measured_without(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
-                                bool is_part, const IsWhite& white) const {
+  RefinedPoint refined_without_saturated(const PreparedPoint& p, const RefinedPoint& found,
+                                         int max_iterations, bool is_part, const IsWhite& white) const {
     const SubsetRect& r = p.rect;
     const auto each = [&](const auto& visit) {
       for (int j = r.top; j <= r.bottom; ++j)

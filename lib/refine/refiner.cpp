@@ -25,11 +25,6 @@ std::unique_ptr<Backend> open(const RefineOptions& options, ThreadPool& pool, co
   return open_cuda(options, name.ordinals.front());
 }
 
-}  // namespace
-}  // namespace refine
-
-namespace {
-
 void check_sizes(std::size_t points, std::size_t starts, std::size_t results) {
   if (starts != points || results != points)
     throw UsageError("Every point to be refined needs one start and one result.");
@@ -40,6 +35,7 @@ void check_point(std::int64_t point, std::int64_t points) {
 }
 
 }  // namespace
+}  // namespace refine
 
 struct Refiner::Impl {
   std::unique_ptr<ThreadPool> own_pool;  // null if the pool belongs to somebody else
@@ -91,18 +87,18 @@ Status Refiner::reference_status(std::int64_t i) const { return impl_->backend->
 
 void Refiner::refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
                      std::span<RefinedPoint> results, const std::stop_token& stop) const {
-  check_sizes(points.size(), starts.size(), results.size());
-  for (const std::int64_t point : points) check_point(point, impl_->points);
+  refine::check_sizes(points.size(), starts.size(), results.size());
+  for (const std::int64_t point : points) refine::check_point(point, impl_->points);
   impl_->backend->refine({points, starts, results}, stop);
 }
 
 void Refiner::refine_parts(std::span<const SubsetPart> parts, std::span<const ShapeParameters> starts,
                            std::span<RefinedPoint> results, int max_iterations,
                            const std::stop_token& stop) const {
-  check_sizes(parts.size(), starts.size(), results.size());
+  refine::check_sizes(parts.size(), starts.size(), results.size());
   const int radius = impl_->options.subset / 2;
   for (const SubsetPart& part : parts) {
-    check_point(part.point, impl_->points);
+    refine::check_point(part.point, impl_->points);
     if (std::min(part.left, part.top) < -radius || std::max(part.right, part.bottom) > radius)
       throw UsageError("A part of a subset must lie within it.");
   }

@@ -39,7 +39,7 @@ double deviation(const std::vector<float>& values) {
   return std::sqrt(squares / static_cast<double>(values.size()));
 }
 
-/// Single wrong points do not make it.
+/// 99.9th percentile of the absolute values, so that single wrong points do not decide.
 double peak_of(std::vector<float> values) {
   if (values.empty()) return strain::missing;
   for (float& value : values) value = std::abs(value);
@@ -79,7 +79,7 @@ draw::Chart chart_of(const std::string& title, const std::string& x, const std::
           .log_y = log_y};
 }
 
-/// A line per subset and, of the frame at rest, its points.
+/// One series per subset, and points for the frame at rest.
 template <typename Point>
 void add_series(draw::Chart& chart, const std::vector<VsgResult>& results, const std::string& suffix,
                 bool is_line, const Point& point) {
@@ -91,7 +91,7 @@ void add_series(draw::Chart& chart, const std::vector<VsgResult>& results, const
   }
 }
 
-/// Of the component with the largest peak, which is the one that the specimen shows.
+/// Index of the component with the largest peak, which is the one that the specimen shows.
 std::size_t main_component(const std::vector<VsgResult>& results) {
   std::array<double, kNames.size()> peaks{};
   for (const VsgResult& result : results)
@@ -100,7 +100,7 @@ std::size_t main_component(const std::vector<VsgResult>& results) {
   return std::ranges::max_element(peaks) - peaks.begin();
 }
 
-/// Without series that have no points, and ticks that none is near.
+/// Writes a chart without series that have no points, and without ticks far from all points.
 void write_if_drawn(const std::filesystem::path& path, draw::Chart chart) {
   std::erase_if(chart.series, [](const draw::Series& series) { return series.points.empty(); });
   double least = 1e9, most = 0;
@@ -159,7 +159,7 @@ void write_json(const std::filesystem::path& path, const std::vector<VsgResult>&
   write_text_file(path, all.dump(2) + "\n");
 }
 
-/// What is left of the amplitude of a normal strain of wave number `k`, 1/px, along its own axis.
+/// Share of the amplitude of a normal strain that is left, for wave number `k`, 1/px, along its own axis.
 double transfer(const strain::ErrorKernel& kernel, int window, int step, double k) {
   double subset = 0, slope = 0, squares = 0;
   for (int i = -kernel.radius; i <= kernel.radius; ++i)
@@ -188,7 +188,7 @@ double vsg_resolution(const MeasuredSubsets& subsets, int window, int step) {
   const auto share = [&](double period) {
     return transfer(kernel, window, step, 2 * std::numbers::pi / period);
   };
-  double damped = 2, kept = 2;  // periods
+  double damped = 2, kept = 2;  // periods, px
   while (share(kept) < 0.9 || share(2 * kept) < 0.9) damped = kept, kept *= 1.2;
   for (int i = 0; i < 40; ++i) {
     const double middle = (damped + kept) / 2;

@@ -113,7 +113,7 @@ TEST(Worker, DoesOneThingAfterTheOther) {
   EXPECT_TRUE(std::ranges::is_sorted(done));
 }
 
-/// What ranks tell of themselves is summed at every meeting, however late they come.
+/// The values of all ranks are summed at every meeting, no matter how late they come.
 TEST(ThreadTeam, AddsUpWhatTheRanksBring) {
   ThreadTeam team(4);
   for (int run = 0; run < 3; ++run) {

@@ -10,14 +10,14 @@
 #include "support/backend_test.hpp"
 #include "support/correlate_cases.hpp"
 
-// What is special to OpenCL; that its variants are right is a matter of the tests of every variant.
+// Tests what is special to OpenCL; the results of its variants are tested with those of all variants.
 namespace dic {
 namespace {
 
 using namespace test;
 namespace opencl = correlate::opencl;
 
-/// The sentence with which a call refuses.
+/// The message with which a call fails.
 template <typename Expected, typename Call>
 std::string refusal(Call&& call) {
   try {

@@ -48,7 +48,7 @@ TEST(ThreadPool, FindsIndicesInAscendingOrder) {
 }
 
 TEST(ThreadPool, ManyShortLoopsFollowEachOther) {
-  ThreadPool pool(4);  // some threads wake when a loop is over, or the next one has begun
+  ThreadPool pool(4);  // some threads wake after a loop has ended, or after the next one has begun
   for (int loop = 0; loop < 3000; ++loop) {
     std::array<std::atomic<int>, 6> visits = {};
     pool.parallel_for(6, 1, [&](std::int64_t begin, std::int64_t, int) { visits[begin] += loop; });

@@ -78,7 +78,7 @@ void DeviceReference::prepare(const RefineOptions& options, const kernels::Strea
   memory_->subsets.reserve<kernels::PreparedSubset>(n);
   memory_->matrices.reserve<float>(n * kernels::matrix_floats(options.order));
   image_.planes.layout = kernels::PlaneLayout(frame_->image.width, frame_->image.height);
-  image_.planes.points_in_a_row = points_.nx;
+  image_.planes.grid_columns = points_.nx;
   const ReferenceSubsets all = subsets();
   access_.prepare(image_, memory_->planes, all, stream);
   if (material_) kernels::launch_mark_lost(material_, n, all.prepared, stream.handle());

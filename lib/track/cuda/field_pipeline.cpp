@@ -72,8 +72,8 @@ const PositionsMemory& FieldPipeline::locate(const DevicePositions& positions) {
     const kernels::GridPoints points = points_.points();
     int* x = positions_.centres.reserve<int>(2 * points.count);
     auto* material = positions_.material.reserve<MaterialPoint>(points.count);
-    kernels::launch_follow_points(points, positions.field->arrays(), positions.width, positions.height, x,
-                                  x + points.count, material, stream_.handle());
+    kernels::launch_follow_points(points, positions.field->arrays(), {positions.width, positions.height},
+                                  {x, x + points.count, material}, stream_.handle());
     made_.record(stream_);
   };
   worker_.submit(queue).get();
