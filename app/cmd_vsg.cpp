@@ -81,10 +81,7 @@ void add_vsg(CLI::App& app) {
   command->add_option("--step", track.step, "Distance between points, px");
   command->add_option("--order", track.refine.order, "Shape function: 0 translation, 1 affine, 2 quadratic")
       ->check(CLI::IsMember({0, 1, 2}));
-  add_choice(*command, "--strain-measure", track.strain.measure,
-             {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,
-              StrainMeasure::almansi},
-             "Measure of strain");
+  add_choice(*command, "--strain-measure", track.strain.measure, "Measure of strain");
   command->add_option("--roi", flags->roi_mask, "Region of interest: image, inside where not 0")
       ->type_name("FILE");
   command->add_option("-o,--output", flags->output, "Folder of the results")->type_name("DIR");

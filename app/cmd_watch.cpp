@@ -131,7 +131,7 @@ void add_watch(CLI::App& app) {
       ->add_option("--patience", flags->watch.patience,
                    "Seconds after which an image that is not whole and does not grow is skipped")
       ->check(CLI::NonNegativeNumber);
-  add_choice(*command, "--sort", flags->watch.order, {ArrivalOrder::name, ArrivalOrder::time},
+  add_choice(*command, "--sort", flags->watch.order,
              "Of several new images, the next is the first by name, or the whole one that was written first");
   const auto add_extensometers = [flags](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) flags->extensometers.push_back(ends_of("--extensometer", text));

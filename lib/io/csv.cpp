@@ -210,20 +210,6 @@ std::vector<Column> columns_of(CsvStyle style, bool has_scale) {
 
 }  // namespace
 
-std::string_view to_string(CsvStyle style) {
-  switch (style) {
-    case CsvStyle::dice:
-      return "dice";
-    case CsvStyle::vic:
-      return "vic";
-    case CsvStyle::opencorr:
-      return "opencorr";
-    case CsvStyle::native:
-      break;
-  }
-  return "native";
-}
-
 void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
                CsvStyle style) {
   const std::vector<Column> columns = columns_of(style, info.has_scale());

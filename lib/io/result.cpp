@@ -26,13 +26,6 @@ fs::path file_of(const fs::path& path) {
   return fs::is_directory(path, unknown) ? path / "result.vtkhdf" : path;
 }
 
-std::optional<StrainMeasure> measure_named(std::string_view name) {
-  for (const auto measure : {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,
-                             StrainMeasure::almansi})
-    if (to_string(measure) == name) return measure;
-  return {};
-}
-
 /// Reads what does not change from frame to frame.
 class Description {
  public:
@@ -50,7 +43,8 @@ class Description {
     info.scale_mm_per_px = file_.number_attribute(kAbout, "scale_mm_per_px").value_or(0);
     if (!std::isfinite(info.scale_mm_per_px) || info.scale_mm_per_px < 0)
       file_.fail("its scale is no number of at least 0");
-    const auto measure = measure_named(file_.text_attribute(kAbout, "strain_measure").value_or(""));
+    const auto measure =
+        from_name<StrainMeasure>(file_.text_attribute(kAbout, "strain_measure").value_or(""));
     if (!measure) file_.fail("its strain_measure is not one that dic knows");
     info.strain = {whole_number("strain_window", 1, 1 << 16), *measure};
     info.version = file_.text_attribute(kAbout, "version").value_or("");

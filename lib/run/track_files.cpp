@@ -463,10 +463,6 @@ class Run {
 
 }  // namespace
 
-std::string_view to_string(Pictures pictures) {
-  return pictures == Pictures::some ? "some" : pictures == Pictures::all ? "all" : "none";
-}
-
 double TrackJob::scale() const {
   return options.camera && options.camera->scale_mm_per_px() > 0 ? options.camera->scale_mm_per_px()
                                                                  : scale_mm_per_px;

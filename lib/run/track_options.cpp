@@ -106,14 +106,12 @@ TrackOption number_or(const std::string& word, const std::string& name, const st
 }
 
 template <typename Enum, typename Member>
-TrackOption choice(const std::string& name, Member member, const std::vector<Enum>& values,
-                   const std::string& help) {
-  std::vector<std::string> names;
-  for (const Enum value : values) names.emplace_back(to_string(value));
+TrackOption choice(const std::string& name, Member member, const std::string& help) {
+  const std::vector<std::string> names = names_of<Enum>();
   const auto set = [=](TrackJob& job, const std::string& text) {
-    const auto found = std::ranges::find(names, text);
-    if (found == names.end()) refuse(name, listed(names), text);
-    member(job) = values[found - names.begin()];
+    const std::optional<Enum> value = from_name<Enum>(text);
+    if (!value) refuse(name, listed(names), text);
+    member(job) = *value;
   };
   return {.name = name,
           .kind = OptionKind::choice,
@@ -344,10 +342,9 @@ std::vector<TrackOption> measurement_options() {
           "Search range in px around the prediction"),
       choice<Interpolation>(
           "interpolation", [](auto& job) -> auto& { return job.options.refine.interpolation; },
-          {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current image"),
+          "B-spline of the current image"),
       choice<SubsetWeights>(
           "weights", [](auto& job) -> auto& { return job.options.refine.weights; },
-          {SubsetWeights::uniform, SubsetWeights::gaussian},
           "How much a pixel of the subset counts: all the same, or less towards the edge"),
       prefilter(),
       flag(
@@ -355,7 +352,6 @@ std::vector<TrackOption> measurement_options() {
           "Subtract the bias of the interpolation, as the reference's spectrum predicts it"),
       choice<ReferenceStrategy>(
           "reference-strategy", [](auto& job) -> auto& { return job.options.reference_strategy; },
-          {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
           "Compare with the first frame, with the previous one, or change over when points get lost"),
       number(
           "max-iterations", "INT", [](auto& job) -> auto& { return job.options.refine.max_iterations; },
@@ -386,8 +382,6 @@ std::vector<TrackOption> measurement_options() {
           "Side of the strain window, points, odd"),
       choice<StrainMeasure>(
           "strain-measure", [](auto& job) -> auto& { return job.options.strain.measure; },
-          {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,
-           StrainMeasure::almansi},
           "Measure of strain"),
   };
 }
@@ -425,7 +419,6 @@ std::vector<TrackOption> output_options() {
           "csv", [](auto& job) -> auto& { return job.csv; }, "Write a CSV table per frame"),
       choice<CsvStyle>(
           "csv-style", [](auto& job) -> auto& { return job.csv_style; },
-          {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr},
           "Columns of the CSV tables; implies --csv"),
       flag(
           "noise-floor", [](auto& job) -> auto& { return job.noise_floor; },
@@ -433,7 +426,6 @@ std::vector<TrackOption> output_options() {
           "the noise of the images over grey"),
       choice<Pictures>(
           "pictures", [](auto& job) -> auto& { return job.pictures; },
-          {Pictures::some, Pictures::all, Pictures::none},
           "Draw the fields over some frames (every fifth, at most ten, and the last), all or none"),
       no_pictures(),
   };
@@ -470,12 +462,6 @@ std::vector<TrackOption> all_options() {
 }
 
 }  // namespace
-
-std::string_view to_string(OptionKind kind) {
-  constexpr std::string_view names[] = {"flag", "integer", "number", "choice",
-                                        "text", "file",    "rect",   "polygons"};
-  return names[static_cast<int>(kind)];
-}
 
 const std::vector<TrackOption>& track_options() {
   static const std::vector<TrackOption> options = all_options();

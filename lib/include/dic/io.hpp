@@ -2,6 +2,7 @@
 
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -86,7 +87,13 @@ class VtkHdfWriter {
 
 /// Column layout of CSV files: ours, or as other programs write and read them (docs/file-formats.md).
 enum class CsvStyle : std::uint8_t { native, dice, vic, opencorr };
-std::string_view to_string(CsvStyle style);
+template <>
+struct EnumNames<CsvStyle> {
+  static constexpr EnumName<CsvStyle> table[] = {{CsvStyle::native, "native"},
+                                                 {CsvStyle::dice, "dice"},
+                                                 {CsvStyle::vic, "vic"},
+                                                 {CsvStyle::opencorr, "opencorr"}};
+};
 
 /// One frame as CSV, a row per node inside the ROI, in grid order. native: first line
 /// x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy,sigma_exx,sigma_eyy,sigma_exy; px, or with a

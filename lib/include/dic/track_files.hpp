@@ -6,6 +6,7 @@
 #include <dic/draw.hpp>
 #include <dic/io.hpp>
 #include <dic/progress.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <dic/track.hpp>
 #include <filesystem>
 #include <functional>
@@ -20,7 +21,11 @@ namespace dic {
 
 /// Of which frames pictures of the fields are drawn. some: every fifth, at most ten, and the last.
 enum class Pictures : std::uint8_t { some, all, none };
-std::string_view to_string(Pictures pictures);
+template <>
+struct EnumNames<Pictures> {
+  static constexpr EnumName<Pictures> table[] = {
+      {Pictures::some, "some"}, {Pictures::all, "all"}, {Pictures::none, "none"}};
+};
 
 /// A whole run from files to files: what `dic track` does.
 struct TrackJob {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/shared/enum_names.hpp>
 #include <dic/shared/subset_weights.hpp>
 #include <string>
 #include <vector>
@@ -8,6 +9,11 @@
 namespace dic {
 
 enum class Interpolation : std::uint8_t { cubic, quintic };
+template <>
+struct EnumNames<Interpolation> {
+  static constexpr EnumName<Interpolation> table[] = {{Interpolation::cubic, "cubic"},
+                                                      {Interpolation::quintic, "quintic"}};
+};
 
 /// Options of the sub-pixel refinement.
 struct RefineOptions {
@@ -31,8 +37,8 @@ struct RefineOptions {
   double matching_effect = 1;
   /// Largest bias of u and v by the interpolation, px, where it is known: it counts in sigma.
   double interpolation_bias_u = 0, interpolation_bias_v = 0;
-  /// Mean squared gradient of a reference with edges that are sharper than its pixels, grey levels^2 per px^2;
-  /// 0: it has none. Such edges count in sigma.
+  /// Mean squared gradient of a reference with edges that are sharper than its pixels, grey levels^2 per
+  /// px^2; 0: it has none. Such edges count in sigma.
   double edge_gradient = 0;
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
