@@ -25,8 +25,9 @@ struct VsgFlags {
 };
 
 void print(const std::vector<VsgResult>& results) {
+  const std::string component(kStrainComponents.front().name);
   std::printf("%6s %6s %9s %15s %11s %11s %11s\n", "subset", "window", "VSG [px]", "resolution [px]",
-              "sigma exx", "at rest", "peak exx");
+              ("sigma " + component).c_str(), "at rest", ("peak " + component).c_str());
   for (const VsgResult& r : results) {
     std::printf("%6d %6d %9.0f %15.1f %11.2e ", r.subset, r.window, r.gauge, r.resolution, r.strain[0].sigma);
     if (r.strain[0].at_rest)

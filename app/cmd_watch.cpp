@@ -72,10 +72,9 @@ void print_line(const WatchFlags& flags, const FrameSummary& frame, const Field&
       counts[std::string(to_string(static_cast<Status>(status)))] = frame.counts[status];
     json["mean_u"] = number(frame.mean_u);
     json["mean_v"] = number(frame.mean_v);
-    constexpr std::array kNames = {"exx", "eyy", "exy"};
-    for (std::size_t k = 0; k < kNames.size(); ++k) {
-      json[std::string("mean_") + kNames[k]] = number(frame.strain[k].mean);
-      json[std::string("sigma_") + kNames[k]] = number(frame.strain[k].sigma);
+    for (std::size_t k = 0; k < kStrainComponents.size(); ++k) {
+      json["mean_" + std::string(kStrainComponents[k].name)] = number(frame.strain[k].mean);
+      json[std::string(sigma_of(kStrainComponents[k])->name)] = number(frame.strain[k].sigma);
     }
     const double scale = flags.track.job.scale();
     json["extensometers"] = Json::array();

@@ -77,13 +77,6 @@ class Results {
   std::filesystem::path keep(const TrackSummary& summary);
 
  private:
-  struct DrawnName {
-    const char* name;
-    bool is_length;
-  };
-  static constexpr std::array<DrawnName, 5> kDrawn = {
-      {{"u", true}, {"v", true}, {"exx", false}, {"eyy", false}, {"exy", false}}};
-
   struct Drawn {
     int index = 0;  ///< of the result
     Frame frame;
@@ -120,7 +113,7 @@ class Results {
   std::vector<Drawn> frames_;                  ///< that may be drawn at the end: planned ones, and the last
   std::map<std::int64_t, Image> images_;       ///< of planned frames, reduced
   std::pair<std::int64_t, Image> last_image_;  ///< of a frame of the source that may be drawn
-  std::array<RangeFinder, kDrawn.size()> ranges_;
+  std::array<RangeFinder, kDrawnArrays.size()> ranges_;
   int count_ = 0;             ///< frames that were added
   bool is_resumed_ = false;   ///< some of them by an earlier run
   bool is_reported_ = false;  ///< in run.json

@@ -38,14 +38,13 @@ struct ResultPart {
   std::vector<std::int64_t> numbers;  ///< of its frames after the reference
   std::vector<std::string> names;
   std::shared_ptr<const NodePositions> positions;  ///< with a camera
-  bool has_order = false, has_global = false;      ///< arrays that not all results have
+  std::vector<std::string> optional_arrays;        ///< names of its arrays that not every run makes
 };
 
 /// Streams the fields of a sequence into one VTKHDF 2 ImageData file with a time axis, in constant memory.
 ///
-/// Arrays under /VTKHDF/PointData, each [frame, y, x] (displacement [frame, y, x, 3]): u, v, displacement,
-/// zncc, sigma_u, sigma_v, status (u8; names in the attribute "names"), iterations, exx, eyy, exy, e1, e2,
-/// von_mises, sigma_exx, sigma_eyy, sigma_exy. Lengths in px, in mm with a scale (attribute "unit"). Rows run
+/// The arrays of kFieldArrays (dic/field_schema.hpp) are under /VTKHDF/PointData, each [frame, y, x]
+/// (displacement [frame, y, x, 3]). Lengths in px, in mm with a scale (attribute "unit"). Rows run
 /// downwards as in the image; VTK's y points up, so the spacing in y is negative, and `displacement` is (u,
 /// -v, 0). The root group has the same arrays by their names alone, with dimension scales frame, y and x:
 /// netCDF-4 as xarray opens it. docs/file-formats.md has the rest.
@@ -95,10 +94,10 @@ struct EnumNames<CsvStyle> {
                                                  {CsvStyle::opencorr, "opencorr"}};
 };
 
-/// One frame as CSV, a row per node inside the ROI, in grid order. native: first line
-/// x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy,sigma_exx,sigma_eyy,sigma_exy; px, or with a
-/// scale in mm and headers like "x [mm]". Status by name, missing values as "nan". The other styles keep px;
-/// vic adds columns in mm with a scale. Temporary name, then rename. Throws FileError.
+/// Writes one frame as CSV, a row per node inside the ROI, in grid order. native: x, y and the arrays that
+/// every run makes, without strain invariants; px, or with a scale in mm and headers like "x [mm]". Status by
+/// name, missing values as "nan". The other styles keep px; vic adds columns in mm with a scale. Writes to a
+/// temporary name, then renames. Throws FileError.
 void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
                CsvStyle style = CsvStyle::native);
 
