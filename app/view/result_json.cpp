@@ -26,7 +26,7 @@ Json grid_json(const Grid& grid) {
 
 Json status_names() {
   Json names = Json::array();
-  for (const auto& entry : enum_names(Status{})) names.push_back(entry.name);
+  for (const auto& entry : EnumNames<Status>::table) names.push_back(entry.name);
   return names;
 }
 

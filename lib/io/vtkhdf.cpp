@@ -173,7 +173,7 @@ struct VtkHdfWriter::Impl {
     std::vector<std::string> names;
     std::vector<std::uint8_t> numbers;
     std::string meanings;
-    for (const auto& [status, name] : enum_names(Status{})) {
+    for (const auto& [status, name] : EnumNames<Status>::table) {
       names.emplace_back(name);
       numbers.push_back(static_cast<std::uint8_t>(status));
       meanings.append(meanings.empty() ? "" : " ").append(name);

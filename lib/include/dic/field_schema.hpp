@@ -22,10 +22,11 @@ enum class UnitKind : std::uint8_t {
   length,  ///< px, or mm with a scale
   strain   ///< strain of the measure of the run
 };
-constexpr auto enum_names(UnitKind) {
-  using enum UnitKind;
-  return std::to_array<EnumName<UnitKind>>({{none, "none"}, {length, "length"}, {strain, "strain"}});
-}
+template <>
+struct EnumNames<UnitKind> {
+  static constexpr EnumName<UnitKind> table[] = {
+      {UnitKind::none, "none"}, {UnitKind::length, "length"}, {UnitKind::strain, "strain"}};
+};
 
 /// What an array says about a node. The role decides who shows the array: displacement and strain are drawn
 /// and summarized; probes have all roles down to sigma; the page has all but strain_invariant (which it
@@ -40,17 +41,17 @@ enum class ArrayRole : std::uint8_t {
   vector,  ///< the displacement as a vector in VTK's axes: result files alone, without a member of Field
   detail   ///< how the node was measured
 };
-constexpr auto enum_names(ArrayRole) {
-  using enum ArrayRole;
-  return std::to_array<EnumName<ArrayRole>>({{displacement, "displacement"},
-                                             {strain, "strain"},
-                                             {strain_invariant, "strain_invariant"},
-                                             {quality, "quality"},
-                                             {sigma, "sigma"},
-                                             {status, "status"},
-                                             {vector, "vector"},
-                                             {detail, "detail"}});
-}
+template <>
+struct EnumNames<ArrayRole> {
+  static constexpr EnumName<ArrayRole> table[] = {{ArrayRole::displacement, "displacement"},
+                                                  {ArrayRole::strain, "strain"},
+                                                  {ArrayRole::strain_invariant, "strain_invariant"},
+                                                  {ArrayRole::quality, "quality"},
+                                                  {ArrayRole::sigma, "sigma"},
+                                                  {ArrayRole::status, "status"},
+                                                  {ArrayRole::vector, "vector"},
+                                                  {ArrayRole::detail, "detail"}};
+};
 
 /// Which runs have an array, by the options of `dic track`.
 enum class MadeBy : std::uint8_t {
@@ -58,11 +59,12 @@ enum class MadeBy : std::uint8_t {
   automatic_order,  ///< --order auto
   global_step       ///< --global
 };
-constexpr auto enum_names(MadeBy) {
-  using enum MadeBy;
-  return std::to_array<EnumName<MadeBy>>(
-      {{every_run, "every run"}, {automatic_order, "--order auto"}, {global_step, "--global"}});
-}
+template <>
+struct EnumNames<MadeBy> {
+  static constexpr EnumName<MadeBy> table[] = {{MadeBy::every_run, "every run"},
+                                               {MadeBy::automatic_order, "--order auto"},
+                                               {MadeBy::global_step, "--global"}};
+};
 
 /// Where the values of an array are: a member of Field or of its strain; std::monostate: nowhere, writers
 /// compute it.
@@ -284,10 +286,9 @@ inline constexpr std::span kNormalStrains = std::span(kStrainComponents).first<2
 /// What pictures of a run show and its summary describes, in this order: displacement, then strain.
 inline constexpr auto& kDrawnArrays = kArraysOf<ArrayRole::displacement, ArrayRole::strain>;
 /// The drawn arrays with a predicted standard deviation.
-inline constexpr auto& kScatteredArrays =
-    kArraysIf<[](const FieldArray& array) {
-      return (array.role == ArrayRole::displacement || array.role == ArrayRole::strain) && sigma_of(array);
-    }>;
+inline constexpr auto& kScatteredArrays = kArraysIf<[](const FieldArray& array) {
+  return (array.role == ArrayRole::displacement || array.role == ArrayRole::strain) && sigma_of(array);
+}>;
 /// All arrays that `compute_strain` fills.
 inline constexpr auto& kStrainArrays = kArraysIf<[](const FieldArray& array) { return array.is_strain(); }>;
 /// The arrays that a Field holds.

@@ -76,7 +76,7 @@ nb::object position(nb::handle self, NodeValues<double> NodePositions::*member) 
 nb::dict counts(const FrameResult& result) {
   const auto numbers = result.field.counts();
   nb::dict out;
-  for (const auto& [status, name] : enum_names(Status{}))
+  for (const auto& [status, name] : EnumNames<Status>::table)
     out[std::string(name).c_str()] = numbers[static_cast<std::size_t>(status)];
   return out;
 }

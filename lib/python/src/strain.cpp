@@ -47,7 +47,7 @@ nb::dict strain(const nb::dict& arrays, const Array& inside, int step, const Opt
 
 nb::dict status_names() {
   nb::dict names;
-  for (const auto& [status, name] : enum_names(Status{}))
+  for (const auto& [status, name] : EnumNames<Status>::table)
     names[std::string(name).c_str()] = static_cast<int>(status);
   return names;
 }

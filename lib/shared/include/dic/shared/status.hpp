@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
-#include <string_view>
+#include <iterator>
 
 namespace dic {
 
@@ -31,7 +31,7 @@ struct EnumNames<Status> {
                                                {Status::outlier, "outlier"},
                                                {Status::ambiguous, "ambiguous"}};
 };
-inline constexpr int kStatusCount = 9;
+inline constexpr int kStatusCount = static_cast<int>(std::size(EnumNames<Status>::table));
 /// True where a point of this status carries values.
 constexpr bool has_values(Status s) { return s == Status::ok || s == Status::outlier; }
 /// True where a point was looked for in vain, and nothing tells that it left the image.
