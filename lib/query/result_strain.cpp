@@ -11,6 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/parallel.hpp"
+#include "fields/strain.hpp"
+#include "global/global_step.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/pending_file.hpp"
 #include "io/vtkhdf_layout.hpp"
@@ -22,6 +25,15 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+/// field_strain() on the threads of a caller.
+StrainField strain_of(const Field& field, const ResultStrain& basis, const StrainOptions& options,
+                      ThreadPool& pool) {
+  if (basis.global.enabled && basis.subsets)
+    return fields::compute_strain(field, options, pool,
+                                  global::global_errors(field, *basis.subsets, basis.global, pool));
+  return fields::compute_strain(field, options, pool, basis.subsets);
+}
 
 /// An empty object where the text is none.
 Json parsed(const std::string& text) {
@@ -81,15 +93,16 @@ void copy_whole(const fs::path& from, const fs::path& to) {
 class Change {
  public:
   Change(const Result& result, const ResultStrainJob& job, const fs::path& copy)
-      : result_(result), job_(job), file_(hdf5::OutputFile::open(copy)) {}
+      : result_(result), job_(job), pool_(job.threads), file_(hdf5::OutputFile::open(copy)) {}
 
   std::vector<StrainSummaries> execute(const ProgressCallback& progress, const std::stop_token& stop) {
     describe();
+    const ResultStrain basis = strain_basis(result_);
     std::vector<StrainSummaries> summaries;
     for (int frame = 0; frame < result_.frame_count(); ++frame) {
       if (stop.stop_requested()) throw Cancelled("Interrupted: the result is as it was.");
       if (progress) progress({"strain", frame + 1, result_.frame_count(), 0, 0});
-      const StrainField strain = result_strain(result_, frame, job_.strain, job_.threads);
+      const StrainField strain = strain_of(result_.field(frame), basis, job_.strain, pool_);
       for (const FieldArray& array : kStrainArrays)
         file_.write_item(io::path_of(array), static_cast<std::uint64_t>(frame),
                          strain_values(strain, array).data());
@@ -118,6 +131,7 @@ class Change {
 
   const Result& result_;
   const ResultStrainJob& job_;
+  ThreadPool pool_;
   hdf5::OutputFile file_;
 };
 
@@ -176,10 +190,8 @@ ResultStrain strain_basis(const Result& result) {
 
 StrainField field_strain(const Field& field, const ResultStrain& basis, const StrainOptions& options,
                          int threads) {
-  if (basis.global.enabled && basis.subsets)
-    return compute_strain(field, options, threads,
-                          global_errors(field, *basis.subsets, basis.global, threads));
-  return compute_strain(field, options, threads, basis.subsets);
+  ThreadPool pool(threads);
+  return strain_of(field, basis, options, pool);
 }
 
 StrainField result_strain(const Result& result, int frame, const StrainOptions& options, int threads) {

@@ -10,14 +10,14 @@
 namespace dic::run {
 
 /// Mean, standard deviation, mean sigma and extremes of each of kStrainComponents, over the nodes that have
-/// them. positions: of the nodes in corrected coordinates, or null. length_factor: of the extremes'
-/// positions, per px.
+/// them. positions: nodes in corrected coordinates, or null. length_factor: length unit per px, for the
+/// positions of extremes.
 std::array<FrameSummary::Strain, kStrainComponents.size()> summarize_strain(const StrainField& strain,
                                                                             const Grid& grid,
                                                                             const NodePositions* positions,
                                                                             double length_factor);
 
-/// Adds to a frame of run.json what it says about one component of the strain.
+/// Adds the summary of one component to a frame of run.json.
 void describe_strain(nlohmann::ordered_json& frame, std::string_view component,
                      const FrameSummary::Strain& strain);
 
