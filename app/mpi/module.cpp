@@ -16,7 +16,7 @@ void end() { MPI_Finalize(); }
 
 }  // namespace
 
-/// Called by the thread that calls all others.
+/// Initializes MPI; the same thread must make all later calls. Null if MPI cannot be initialized.
 extern "C" const MpiCalls* dic_mpi_begin() {
   static MpiCalls calls{.largest = largest, .abort = abort_all, .end = end};
   int provided = 0;

@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <dic/error.hpp>
-#include <dic/image_io.hpp>
 #include <dic/likely_reason.hpp>
 #include <optional>
 #include <utility>
@@ -85,8 +84,7 @@ std::string difference(const Look& reference, const Look& frame) {
   if (detail < kBlurred)
     return "The frame has " + percent(detail) +
            " of the reference's detail: is it out of focus, did it move during the exposure, or is it "
-           "another "
-           "surface?";
+           "another surface?";
   return {};
 }
 
@@ -105,9 +103,8 @@ std::string likely_reason(ImageView reference, ImageView frame,
   if (!seen.empty()) return seen;
   return std::string("Nothing matches the reference better than chance") +
          (are_known ? ", though the frame is about as bright and as sharp" : "") +
-         ": is it the same specimen, are the frames in order, and does --subset hold a few speckles? Where "
-         "much "
-         "happens between reference and frame, --reference-strategy previous compares neighbours.";
+         ": is it the same specimen, are the frames in order, and does --subset hold a few speckles? For "
+         "large changes between reference and frame, --reference-strategy previous compares neighbours.";
 }
 
 }  // namespace dic

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <dic/fields.hpp>
 #include <dic/image.hpp>
-#include <dic/track_files.hpp>
+#include <dic/noise.hpp>
 #include <vector>
 
 namespace dic::analysis {
