@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <dic/export.hpp>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -14,18 +15,19 @@ class ThreadPool {
  public:
   /// threads: 0 = one per core. The calling thread is one of them, so 1 starts no thread.
   /// Throws std::system_error if the system starts no more threads.
-  explicit ThreadPool(int threads = 0);
-  ~ThreadPool();
+  DIC_INTERNAL_API explicit ThreadPool(int threads = 0);
+  DIC_INTERNAL_API ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int size() const;
+  DIC_INTERNAL_API int size() const;
 
   /// Runs body(begin, end, worker) over [0, n) in chunks of `grain`, handed out in order to the next free
   /// worker; 0 <= worker < size() names the thread, for scratch memory. Returns when all is done. The first
   /// exception of a body ends the loop early and is thrown again here. Not reentrant.
-  void parallel_for(std::int64_t n, std::int64_t grain,
-                    const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body);
+  DIC_INTERNAL_API void parallel_for(
+      std::int64_t n, std::int64_t grain,
+      const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body);
 
  private:
   void end();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <dic/draw.hpp>
+#include <dic/export.hpp>
 #include <dic/io.hpp>
 #include <dic/progress.hpp>
 #include <dic/track.hpp>
@@ -20,7 +21,7 @@ namespace dic {
 
 /// Of which frames pictures of the fields are drawn. some: every fifth, at most ten, and the last.
 enum class Pictures : std::uint8_t { some, all, none };
-std::string_view to_string(Pictures pictures);
+DIC_API std::string_view to_string(Pictures pictures);
 
 /// A whole run from files to files: what `dic track` does.
 struct TrackJob {
@@ -49,8 +50,8 @@ struct TrackJob {
   bool noise_floor = false;
   std::string command;  ///< as typed, for run.json
   /// That of the results: as given, or of the camera; 0 = px.
-  double scale() const;
-  std::vector<std::string> validate() const;
+  DIC_API double scale() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// One current frame of a run. Lengths in px, in mm with a scale. Means and standard deviations are over the
@@ -115,14 +116,14 @@ using FieldCallback = std::function<void(const Field&, int number, const std::st
 /// Why not one point could be measured in the first frame of a finished run where that happened, and what to
 /// do: one sentence, with the name of that frame and the number of such frames. The images are read again.
 /// Empty where every frame has points.
-std::string unmatched_warning(const TrackJob& job, const TrackSummary& summary);
+DIC_API std::string unmatched_warning(const TrackJob& job, const TrackSummary& summary);
 
 /// Loads, tracks, writes. Frames that cannot be read or have another size or depth are recorded and skipped.
 /// Nothing is written before the first frame was measured, so that what fails earlier leaves an earlier
 /// result as it was. Throws UsageError, FileError, DeviceError. When `stop` is set, finishes the files and
 /// returns; where no frame has been measured yet, throws Cancelled. The callbacks are called by the calling
 /// thread.
-TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress = {},
-                         std::stop_token stop = {}, const FieldCallback& on_field = {});
+DIC_API TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress = {},
+                                 std::stop_token stop = {}, const FieldCallback& on_field = {});
 
 }  // namespace dic

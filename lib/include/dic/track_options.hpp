@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <dic/track_files.hpp>
 #include <functional>
 #include <string>
@@ -21,7 +22,7 @@ enum class OptionKind : std::uint8_t {
   polygons,  ///< corners "x,y x,y ...", polygons separated by ";"
 };
 /// The name of the enumerator.
-std::string_view to_string(OptionKind kind);
+DIC_API std::string_view to_string(OptionKind kind);
 
 /// One option of a run, as the command line, its configuration files and other languages offer it.
 struct TrackOption {
@@ -39,9 +40,9 @@ struct TrackOption {
 };
 
 /// All options of a run, in the order of a help text. Frames are none of them.
-const std::vector<TrackOption>& track_options();
+DIC_API const std::vector<TrackOption>& track_options();
 
 /// The option of this name. Throws UsageError where there is none.
-const TrackOption& track_option(std::string_view name);
+DIC_API const TrackOption& track_option(std::string_view name);
 
 }  // namespace dic

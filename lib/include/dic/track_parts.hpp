@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <dic/track_files.hpp>
 #include <vector>
 
@@ -18,13 +19,13 @@ namespace dic {
 /// Divides the current frames of a job into at most `most` parts, and writes down how. With job.resume: as
 /// they were divided before, if they were; no parts where the result is there already. Throws UsageError (a
 /// video, a reference strategy other than first, a noise floor, other frames than before), FileError.
-std::vector<TrackJob> plan_parts(const TrackJob& job, int processes);
+DIC_API std::vector<TrackJob> plan_parts(const TrackJob& job, int processes);
 
 /// The parts that another process has planned. Throws UsageError, FileError.
-std::vector<TrackJob> planned_parts(const TrackJob& job);
+DIC_API std::vector<TrackJob> planned_parts(const TrackJob& job);
 
 /// Makes one result of the parts: result.vtkhdf, whose arrays are virtual datasets (the values stay in the
 /// parts), run.json, tables and pictures. Throws FileError, also where a part is not complete.
-TrackSummary join_parts(const TrackJob& job);
+DIC_API TrackSummary join_parts(const TrackJob& job);
 
 }  // namespace dic

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <dic/export.hpp>
 #include <dic/image.hpp>
 #include <dic/progress.hpp>
 #include <dic/track.hpp>
@@ -19,7 +20,7 @@ struct VsgOptions {
   std::vector<int> subsets = {15, 21, 27, 33, 41};  ///< px, odd
   std::vector<int> windows = {3, 5, 7, 9, 11, 15, 21};  ///< points, odd
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// One virtual strain gauge.
@@ -42,16 +43,16 @@ struct VsgResult {
 /// Measures the loaded frame, and the one at rest if there is one (not empty), with each subset, and computes
 /// the strain with each window. In the order of subsets and windows. Throws UsageError, DeviceError,
 /// Cancelled.
-std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference, ImageView loaded,
-                                 ImageView at_rest = {}, const Roi& roi = {},
-                                 const ProgressCallback& progress = {}, std::stop_token stop = {});
+DIC_API std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference, ImageView loaded,
+                                         ImageView at_rest = {}, const Roi& roi = {},
+                                         const ProgressCallback& progress = {}, std::stop_token stop = {});
 
 /// Period, px, of a normal strain that varies along its own axis and of which subset and window keep nine
 /// tenths.
-double vsg_resolution(const MeasuredSubsets& subsets, int window, int step);
+DIC_API double vsg_resolution(const MeasuredSubsets& subsets, int window, int step);
 
 /// Writes vsg.csv and vsg.json, and two pictures: vsg_resolution.png (strain resolution over spatial
 /// resolution) and vsg_peak.png (largest strain over the gauge length). Throws FileError.
-void write_vsg(const std::filesystem::path& folder, const std::vector<VsgResult>& results);
+DIC_API void write_vsg(const std::filesystem::path& folder, const std::vector<VsgResult>& results);
 
 }  // namespace dic

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <dic/track_files.hpp>
 #include <filesystem>
 #include <functional>
@@ -16,7 +17,7 @@ enum class ArrivalOrder : std::uint8_t {
   name,  ///< the first by name, in natural order; one that is still being written is waited for
   time   ///< of those that are whole, the one that was written first
 };
-std::string_view to_string(ArrivalOrder order);
+DIC_API std::string_view to_string(ArrivalOrder order);
 
 /// A folder into which another program writes images.
 struct WatchOptions {
@@ -29,7 +30,7 @@ struct WatchOptions {
   /// s, how long a file that is not whole may stay as it is, before it is skipped.
   double patience = 10;
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// Gets every frame as soon as it is in the result: also those that were skipped, with a field without nodes.
@@ -42,7 +43,7 @@ using WatchCallback = std::function<void(const FrameSummary&, const Field&, int 
 ///
 /// `stop` ends it as `until` does: frames that were begun are finished, and the result is complete. Throws
 /// Cancelled where no frame was measured by then.
-TrackSummary watch_folder(TrackJob job, const WatchOptions& options, const WatchCallback& on_frame = {},
-                          std::stop_token stop = {});
+DIC_API TrackSummary watch_folder(TrackJob job, const WatchOptions& options,
+                                  const WatchCallback& on_frame = {}, std::stop_token stop = {});
 
 }  // namespace dic

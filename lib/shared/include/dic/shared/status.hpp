@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/shared/export.hpp>
 #include <string_view>
 
 namespace dic {
@@ -19,7 +20,7 @@ enum class Status : std::uint8_t {
   ambiguous = 8         ///< another match is as good: the texture repeats itself
 };
 inline constexpr int kStatusCount = 9;
-std::string_view to_string(Status status);
+DIC_API std::string_view to_string(Status status);
 /// True if a point of this status carries values.
 constexpr bool has_values(Status s) { return s == Status::ok || s == Status::outlier; }
 /// True if the search for a point failed, and nothing indicates that it left the image.
