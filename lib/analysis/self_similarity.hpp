@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/points.hpp"
+#include "core/parallel.hpp"
 
 namespace dic::analysis {
 
@@ -12,6 +13,6 @@ namespace dic::analysis {
 /// that the search allows (see Points::alternatives); empty where the texture does not repeat itself, which
 /// a few samples tell. Throws what the correlation throws.
 std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
-                                     const Points& points);
+                                     const Points& points, ThreadPool& pool);
 
 }  // namespace dic::analysis

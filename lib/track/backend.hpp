@@ -52,6 +52,9 @@ struct MeasuredFrame {
   bool has_strain = true;
   /// Errors of the displacements that are not those of single subsets: after the global step.
   std::optional<ErrorDraws> errors = {};
+  /// Sigmas of the strain, the other arrays may be empty; nothing if the displacements and their errors tell
+  /// them.
+  std::optional<StrainField> strain_sigmas = {};
 };
 
 /// A measurement of one frame, which may still be under way.
@@ -138,11 +141,14 @@ enum class StrainBy : std::uint8_t {
              ///< strain costs nothing, computes it all the same
 };
 
+/// pool: for loops; lives longer than the backend.
 std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const Points& points,
-                                          StrainBy strain_by);
+                                          StrainBy strain_by, ThreadPool& pool);
 /// Opens the GPUs of these numbers; all GPUs if there is no number. image: of the sequence's size and type.
-/// Defined by exactly one file of cuda/, as the build has CUDA or not. Throws DeviceError.
+/// pool: for loops on the CPU; lives longer than the backend. Defined by exactly one file of cuda/, as the
+/// build has CUDA or not. Throws DeviceError.
 std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions& options, const ImageView& image,
-                                           const Points& points, std::span<const int> ordinals);
+                                           const Points& points, std::span<const int> ordinals,
+                                           ThreadPool& pool);
 
 }  // namespace dic::track

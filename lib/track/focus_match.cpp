@@ -239,7 +239,8 @@ double blur_between(ImageView reference, ImageView current, const Field& field, 
 }
 
 FocusMatch::FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
-                       const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open)
+                       const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open,
+                       ThreadPool& pool)
     : options_(std::move(options)),
       reference_(copy_of(reference)),
       roi_(std::move(roi)),
@@ -248,7 +249,8 @@ FocusMatch::FocusMatch(TrackOptions options, ImageView reference, Image roi, con
       open_(std::move(open)),
       places_(points.noise_places),
       gpu_places_(std::make_unique<analysis::GpuPlaces>(places_)),
-      sharpness_(sharpness(reference, places_)) {}
+      sharpness_(sharpness(reference, places_)),
+      pool_(pool) {}
 
 bool FocusMatch::is_suspicious(double sharpness) const {
   const double ratio = sharpness / sharpness_;
@@ -306,7 +308,7 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
       options.refine.interpolation_bias_v = bias[1];
     }
   }
-  const Image reference = analysis::low_pass(reference_.view(), blur > 0 ? after : prefilter, *threads_);
+  const Image reference = analysis::low_pass(reference_.view(), blur > 0 ? after : prefilter, pool_);
   active_.reset();
   backend_ = open_(options, reference.view());
   const int border = static_cast<int>(std::ceil(kUnknownBorder * std::abs(blur)));
@@ -332,13 +334,11 @@ MeasuredFrame FocusMatch::measured_again(MeasuredFrame frame, const Image& curre
   if (!has_misfit(result, current)) return frame;
   const double blur = blur_between(reference_.view(), current.view(), result.field, options_.refine.subset);
   if (blur == 0) return frame;
-  if (!threads_) threads_ = std::make_unique<ThreadPool>(options_.threads);
   ActiveReference& active = reference_blurred_by(blur);
   const double prefilter = options_.prefilter.value_or(0);
   const Image filtered =
-      analysis::low_pass(current.view(), blur < 0 ? std::hypot(prefilter, blur) : prefilter, *threads_);
+      analysis::low_pass(current.view(), blur < 0 ? std::hypot(prefilter, blur) : prefilter, pool_);
   MeasuredFrame refocused = active.measure(backend_->take(filtered.view()), stop, {})->fetch();
-  complete_strain(refocused, matched_);
   FrameResult& again = refocused.result;
   const auto before = static_cast<double>(found(result));
   if (static_cast<double>(found(again)) < kFewerPoints * before) return frame;

@@ -21,9 +21,10 @@ namespace dic::track {
 class FocusMatch {
  public:
   /// options: with every choice made. reference: on the host; roi: empty = everywhere. spectrum: of the
-  /// reference. open: makes a backend for the images that are made as blurred as each other.
+  /// reference. open: makes a backend for the images that are made as blurred as each other. pool: lives
+  /// longer.
   FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
-             const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open);
+             const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open, ThreadPool& pool);
 
   /// A copy of a frame whose texture looks coarser or finer than that of the reference; else null, which
   /// costs next to nothing. May be called while another thread measures.
@@ -48,8 +49,8 @@ class FocusMatch {
   BackendFactory open_;
   std::vector<analysis::NoisePlace> places_;
   std::unique_ptr<analysis::GpuPlaces> gpu_places_;
-  double sharpness_ = 0;                      ///< of the reference
-  std::unique_ptr<ThreadPool> threads_;       ///< none until a frame is measured again
+  double sharpness_ = 0;  ///< of the reference
+  ThreadPool& pool_;
   std::unique_ptr<TrackingBackend> backend_;  ///< of the last blur
   TrackOptions matched_;                      ///< what it got
   std::unique_ptr<ActiveReference> active_;

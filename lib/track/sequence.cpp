@@ -9,6 +9,7 @@
 #include "analysis/noise.hpp"
 #include "analysis/self_similarity.hpp"
 #include "analysis/subset_choice.hpp"
+#include "camera/correct_field.hpp"
 #include "core/cuda_devices.hpp"
 #include "core/device_name.hpp"
 #include "track/order_choice.hpp"
@@ -28,19 +29,20 @@ bool everywhere(const Image& mask) {
   return true;
 }
 
-/// True strain is that after all steps: a backend need not compute it where a step surely changes
-/// displacements.
+/// Leaves the strain to the last step if another step changes displacements: surely, or if frames are
+/// measured twice.
 StrainBy strain_by(const TrackOptions& options) {
-  const bool is_changed = options.automatic_order || options.anti_bias || options.global.enabled;
+  const bool is_changed = options.automatic_order || options.anti_bias || options.global.enabled ||
+                          options.camera || options.reference_strategy == ReferenceStrategy::automatic;
   return is_changed ? StrainBy::last_step : StrainBy::backend;
 }
 
 std::unique_ptr<TrackingBackend> open(const std::string& device, const TrackOptions& options,
-                                      const ImageView& reference, const Points& points) {
+                                      const ImageView& reference, const Points& points, ThreadPool& pool) {
   const auto open_one = [&](const TrackOptions& one, const ImageView& image) {
     const DeviceName name = parse_tracking_device(device);
-    return name.backend == "cpu" ? open_cpu(one, points, strain_by(options))
-                                 : open_cuda(one, image, points, name.ordinals);
+    return name.backend == "cpu" ? open_cpu(one, points, strain_by(options), pool)
+                                 : open_cuda(one, image, points, name.ordinals, pool);
   };
   return options.automatic_order ? with_both_orders(open_one, options, reference)
                                  : open_one(options, reference);
@@ -110,17 +112,17 @@ double noise_variance(const TrackOptions& options, const analysis::PowerSpectrum
 }
 
 analysis::Prefilter prefilter_of(TrackOptions options, const std::optional<analysis::PowerSpectrum>& spectrum,
-                                 bool on_gpu) {
+                                 bool on_gpu, ThreadPool& pool) {
   if (!options.prefilter && spectrum)
     options.prefilter =
         analysis::best_prefilter(*spectrum, noise_variance(options, *spectrum), options.refine.interpolation);
-  return analysis::Prefilter(options, spectrum, on_gpu);
+  return analysis::Prefilter(options, spectrum, on_gpu, pool);
 }
 
 /// The options with every choice made that follows from the reference.
 TrackOptions chosen(TrackOptions options, const analysis::Prefilter& prefilter,
                     const std::optional<analysis::PowerSpectrum>& spectrum, ImageView reference,
-                    ImageView roi, const Points& points, bool on_gpu) {
+                    ImageView roi, const Points& points, bool on_gpu, ThreadPool& pool) {
   options.prefilter = prefilter.sigma();
   if (!options.sigma_target) return options;
   if (!spectrum)
@@ -130,8 +132,8 @@ TrackOptions chosen(TrackOptions options, const analysis::Prefilter& prefilter,
       analysis::energies_after(*spectrum, noise, options.refine.interpolation, prefilter.sigma());
   const analysis::HostPixels pixels(reference, on_gpu);
   const Image filtered = prefilter.enabled() ? prefilter(pixels.view()) : Image();
-  refine::SubsetSigmas sigmas(options.refine, options.threads,
-                              prefilter.enabled() ? filtered.view() : pixels.view(), roi);
+  refine::SubsetSigmas sigmas(options.refine, pool, prefilter.enabled() ? filtered.view() : pixels.view(),
+                              roi);
   options.refine.subset =
       analysis::smallest_subset(sigmas, points, energies.noise_by_matrix(noise), *options.sigma_target,
                                 std::min(reference.width, reference.height));
@@ -168,25 +170,27 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
     : Sequence(options, reference, std::move(roi), points_of(reference, roi, options.step)) {}
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi, Points all)
-    : reference_(reference),
+    : pool_(options.threads),
+      reference_(reference),
       device_(choose_device(options, all.size())),
       spectrum_(spectrum_of(reference, all, on_gpu())),
-      prefilter_(prefilter_of(options, spectrum_, on_gpu())),
-      options_(
-          with_known_bias(chosen(options, prefilter_, spectrum_, reference, roi, all, on_gpu()), spectrum_)),
+      prefilter_(prefilter_of(options, spectrum_, on_gpu(), pool_)),
+      options_(with_known_bias(chosen(options, prefilter_, spectrum_, reference, roi, all, on_gpu(), pool_),
+                               spectrum_)),
       bias_(bias_of(options_, spectrum_)),
       points_(in_rows(with_alternatives(std::move(all), reference, roi), options.rows)) {
   const Stopwatch watch;
   const bool whole = everywhere(roi);
-  backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_);
+  backend_ =
+      open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_, pool_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   auto first = take_checked(reference);
   if (options_.reference_strategy == ReferenceStrategy::first) watch_focus(roi, whole);
   active_reference_ = backend_->set_reference(std::move(first), whole ? Image() : std::move(roi));
   reference_.data = nullptr;
   if (options_.camera)
-    nodes_ = std::make_shared<const NodePositions>(
-        corrected_nodes(points_.grid, *options_.camera, options_.threads));
+    nodes_ =
+        std::make_shared<const NodePositions>(camera::corrected_nodes(points_.grid, *options_.camera, pool_));
   prepare_seconds_ += watch.seconds();
 }
 
@@ -194,7 +198,7 @@ Points Sequence::with_alternatives(Points points, ImageView reference, const Ima
   const Stopwatch watch;
   points.alternatives =
       analysis::find_alternatives(options_, analysis::HostPixels(reference, on_gpu()).view(),
-                                  everywhere(roi) ? ImageView{} : roi.view(), points);
+                                  everywhere(roi) ? ImageView{} : roi.view(), points, pool_);
   prepare_seconds_ = watch.seconds();
   return points;
 }
@@ -202,11 +206,11 @@ Points Sequence::with_alternatives(Points points, ImageView reference, const Ima
 void Sequence::watch_focus(const Image& roi, bool whole) {
   const analysis::HostPixels pixels(reference_, on_gpu());
   const auto open_again = [this](const TrackOptions& options, const ImageView& image) {
-    return open(device_.device, options, image, points_);
+    return open(device_.device, options, image, points_, pool_);
   };
-  focus_ =
-      std::make_unique<FocusMatch>(prefilter_.for_backend(options_), pixels.view(),
-                                   whole ? Image() : copy_of(roi.view()), points_, spectrum_, open_again);
+  focus_ = std::make_unique<FocusMatch>(prefilter_.for_backend(options_), pixels.view(),
+                                        whole ? Image() : copy_of(roi.view()), points_, spectrum_, open_again,
+                                        pool_);
 }
 
 std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
@@ -300,10 +304,10 @@ std::unique_ptr<PendingFrame> Sequence::measure(std::shared_ptr<const Frame> cur
   if (options_.keep_state && options_.reference_strategy != ReferenceStrategy::first)
     measured->set_state(state_after(*measured));
   if (prefilter_.enabled()) steps.push_back(restore_noise(prefilter_.noise_gain()));
-  if (bias_) steps.push_back(subtract_bias(bias_, options_));
-  if (options_.global.enabled) steps.push_back(fit_globally(options_));
-  if (nodes_) steps.push_back(correct_by_camera(nodes_, options_));
-  return std::make_unique<PendingFrame>(std::move(measured), std::move(steps), options_);
+  if (bias_) steps.push_back(subtract_bias(bias_, options_, pool_));
+  if (options_.global.enabled) steps.push_back(fit_globally(options_, pool_));
+  if (nodes_) steps.push_back(correct_by_camera(nodes_, options_, pool_));
+  return std::make_unique<PendingFrame>(std::move(measured), std::move(steps), options_, pool_);
 }
 
 std::unique_ptr<Measurement> Sequence::measure_subsets(std::shared_ptr<const Frame> current,

@@ -25,7 +25,8 @@ BRACKETS = {"(": 1, "[": 1, "{": 1, "<": 1, ")": -1, "]": -1, "}": -1, ">": -1}
 @dataclass
 class Scope:
     name: str
-    is_public: bool = True
+    is_public: bool = True  # for a namespace: not that of a room, whose functions a public header may befriend
+    is_class: bool = False
     marks: frozenset = frozenset()  # of a class, for its members
 
 
@@ -115,8 +116,10 @@ def declarations_of(text):
         elif c == "{" and (statement == "extern" or SCOPE.match(statement)):
             found = SCOPE.match(statement)
             kind, marks, name = found.groups() if found else ("namespace", "", "")
-            scopes.append(Scope(name, kind != "class", frozenset(marks.split())))
-            if kind != "namespace":
+            is_class = kind != "namespace"
+            is_open = kind != "class" if is_class else name in ("", "dic")
+            scopes.append(Scope(name, is_open, is_class, frozenset(marks.split())))
+            if is_class:
                 yield Declaration(qualified(scopes), -1, scopes[-1].marks, is_public)
             begin = i + 1
         elif c == "{":
@@ -131,7 +134,8 @@ def declarations_of(text):
             if function:
                 name, parameters = function
                 marks = scopes[-1].marks.union(re.findall(r"\bDIC_\w+\b", statement))
-                yield Declaration(qualified(scopes, name), parameters, marks, is_public or is_called(code, name, scopes[-1]))
+                is_callable = is_public or scopes[-1].is_class and is_called(code, name, scopes[-1])
+                yield Declaration(qualified(scopes, name), parameters, marks, is_callable)
             begin = i + 1
         i += 1
 

@@ -12,6 +12,9 @@ namespace dic {
 /// A comment; with void commented(int) and "text {".
 enum class Kind : unsigned char { a, b };
 DIC_API std::string_view to_string(Kind kind);
+namespace io {
+Kind open_kind(int value);
+}
 inline int twice(int value) { return 2 * value; }
 struct Options {
   std::vector<std::string> names = {"a", "b"};
@@ -37,6 +40,7 @@ class Tracker {
  private:
   DIC_API void check(int frame) const;
   void hidden();
+  friend Kind io::open_kind(int value);
   struct Impl;
   Kind kind_;
 };

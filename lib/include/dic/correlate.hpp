@@ -145,6 +145,15 @@ struct DeviceSeconds {
   double download = 0;
 };
 
+/// @cond
+class Correlator;
+class ThreadPool;
+namespace correlate {
+/// For the library itself: a correlator that uses the threads of its owner instead of some of its own.
+Correlator open_correlator(const std::string& device, ThreadPool& pool);
+}  // namespace correlate
+/// @endcond
+
 /// Runs correlations on one device, or on several GPUs. Keeps threads, FFT plans and buffers between calls.
 /// One call at a time per object; objects are independent of each other.
 ///
@@ -183,6 +192,8 @@ class Correlator {
 
  private:
   struct Impl;
+  friend Correlator correlate::open_correlator(const std::string& device, ThreadPool& pool);
+  explicit Correlator(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -37,6 +37,7 @@ struct ProbeQuantity {
   bool is_length = false;
   double ProbeValues::*value = nullptr;
 };
+/// All members of ProbeValues, in the order of their declaration.
 DIC_API std::span<const ProbeQuantity> probe_quantities();
 
 struct PointValues {

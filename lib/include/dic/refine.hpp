@@ -34,6 +34,15 @@ struct RefinedPoint {
   std::int16_t iterations = 0;
 };
 
+/// @cond
+class Refiner;
+class ThreadPool;
+namespace refine {
+/// For the library itself: a refiner that uses the threads of its owner instead of some of its own.
+Refiner open_refiner(const RefineOptions& options, const std::string& device, ThreadPool& pool);
+}  // namespace refine
+/// @endcond
+
 /// Inverse-compositional Gauss-Newton refinement (Baker & Matthews 2004; Pan, Li & Tong 2013) of subsets of
 /// one reference image, with the zero-normalized criterion and a prefiltered B-spline of the current
 /// image (Unser, Aldroubi & Eden 1993). All reference-side work is done once, in `prepare`.
@@ -80,6 +89,9 @@ class Refiner {
 
  private:
   struct Impl;
+  friend Refiner refine::open_refiner(const RefineOptions& options, const std::string& device,
+                                      ThreadPool& pool);
+  explicit Refiner(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

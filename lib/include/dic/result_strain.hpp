@@ -21,6 +21,7 @@ struct ResultStrain {
   /// Why there are no standard deviations, one sentence; empty if there are.
   std::string no_sigma_reason;
 };
+/// The basis of a result's strain, from its stored settings.
 DIC_API ResultStrain strain_basis(const Result& result);
 /// Computes the strain of a field that was measured as `basis` describes. Throws UsageError.
 DIC_API StrainField field_strain(const Field& field, const ResultStrain& basis, const StrainOptions& options,

@@ -11,6 +11,7 @@
 
 #include "analysis/noise.hpp"
 #include "core/parallel.hpp"
+#include "fields/outliers.hpp"
 #include "track/backend.hpp"
 #include "track/cpu/frame_points.hpp"
 #include "track/cpu/lost_points.hpp"
@@ -31,12 +32,16 @@ struct Shared {
   StrainBy strain_by;
   Image roi;  ///< of the original reference; empty = everywhere
   Correlator correlator;
-  ThreadPool pool;
+  ThreadPool& pool;
   RefinementMemory memory;
   std::set<std::string> kernels;
 
-  Shared(const TrackOptions& o, const Points& p, StrainBy s)
-      : options(o), points(p), strain_by(s), correlator("cpu", o.threads), pool(o.threads) {}
+  Shared(const TrackOptions& o, const Points& p, StrainBy s, ThreadPool& threads)
+      : options(o),
+        points(p),
+        strain_by(s),
+        correlator(correlate::open_correlator("cpu", threads)),
+        pool(threads) {}
 };
 
 static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<MaterialPoint> &&
@@ -177,9 +182,9 @@ class CpuReference final : public ActiveReference {
                                                              noise_of(image, shared_.points)));
     if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
     measured.seconds.refine = watch.lap();
-    mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
+    fields::mark_outliers(measured.field, shared_.options.outliers, shared_.pool);
     const bool has_strain = shared_.strain_by == StrainBy::backend;
-    if (has_strain) measured.field.strain = strain_of(measured.field, shared_.options);
+    if (has_strain) measured.field.strain = strain_of(measured.field, shared_.options, shared_.pool);
     measured.seconds.strain = watch.lap();
     const StageSeconds& seconds = measured.seconds;
     add_spans(measured.spans, begin,
@@ -288,8 +293,8 @@ class CpuReference final : public ActiveReference {
 
 class CpuBackend final : public TrackingBackend {
  public:
-  CpuBackend(const TrackOptions& options, const Points& points, StrainBy strain_by)
-      : shared_(options, points, strain_by) {}
+  CpuBackend(const TrackOptions& options, const Points& points, StrainBy strain_by, ThreadPool& pool)
+      : shared_(options, points, strain_by, pool) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
   std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
@@ -322,8 +327,8 @@ class CpuBackend final : public TrackingBackend {
 }  // namespace
 
 std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const Points& points,
-                                          StrainBy strain_by) {
-  return std::make_unique<CpuBackend>(options, points, strain_by);
+                                          StrainBy strain_by, ThreadPool& pool) {
+  return std::make_unique<CpuBackend>(options, points, strain_by, pool);
 }
 
 }  // namespace dic::track

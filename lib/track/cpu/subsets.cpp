@@ -27,8 +27,8 @@ FollowedPoints::FollowedPoints(const analysis::Points& points, const Field& fiel
     : x(points.x), y(points.y) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::int64_t k = points.node_of[i];
-    material.push_back(followed(field.status[k], field.u[k], field.v[k], field.sigma_u[k], field.sigma_v[k],
-                                width, height, x[i], y[i]));
+    material.push_back(followed({field.status[k], field.u[k], field.v[k], field.sigma_u[k], field.sigma_v[k]},
+                                {width, height}, x[i], y[i]));
   }
 }
 

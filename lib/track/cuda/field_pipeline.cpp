@@ -26,18 +26,24 @@ void run_and_report(std::promise<void>& outcome, const Task& task) {
 }  // namespace
 
 FieldPipeline::FieldPipeline(const TrackOptions& options, const ImageMemory& memory,
-                             std::shared_ptr<const Grid> grid, int device, const DevicePoints& points)
-    : options_(options), grid_(std::move(grid)), device_(device), points_(points), split_(options, memory) {
+                             std::shared_ptr<const Grid> grid, int device, const DevicePoints& points,
+                             ThreadPool& pool)
+    : options_(options),
+      grid_(std::move(grid)),
+      device_(device),
+      points_(points),
+      pool_(pool),
+      split_(options, memory) {
   // The first allocation takes as long as a measurement: it is made while the first images arrive.
   first_memory_ = worker_.submit([this] {
     const kernels::DeviceScope scope(device_);
-    DeviceField(grid_, memory_.acquire(), blocks_);
+    DeviceField(grid_, memory_.acquire(), blocks_, pool_);
   });
 }
 
 std::shared_ptr<DeviceField> FieldPipeline::new_field() {
   first_memory_.wait();
-  return std::make_shared<DeviceField>(grid_, memory_.acquire(), blocks_);
+  return std::make_shared<DeviceField>(grid_, memory_.acquire(), blocks_, pool_);
 }
 
 std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts,
@@ -66,8 +72,8 @@ const PositionsMemory& FieldPipeline::locate(const DevicePositions& positions) {
     const kernels::GridPoints points = points_.points();
     int* x = positions_.centres.reserve<int>(2 * points.count);
     auto* material = positions_.material.reserve<MaterialPoint>(points.count);
-    kernels::launch_follow_points(points, positions.field->arrays(), positions.width, positions.height, x,
-                                  x + points.count, material, stream_.handle());
+    kernels::launch_follow_points(points, positions.field->arrays(), {positions.width, positions.height},
+                                  {x, x + points.count, material}, stream_.handle());
     made_.record(stream_);
   };
   worker_.submit(queue).get();

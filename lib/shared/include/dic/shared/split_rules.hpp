@@ -154,9 +154,17 @@ DIC_HOST_DEVICE inline HalfPlane half_plane(double x, double y, int beyond) {
   return {x, y, -beyond * std::sqrt(x * x + y * y)};
 }
 
+/// The square subset of a point.
+struct SquareSubset {
+  std::int64_t point;
+  int x, y;    ///< centre, reference pixels
+  int radius;  ///< px
+};
+
 /// The part of a subset that lies towards a direction, in a round.
-DIC_HOST_DEVICE inline SubsetPart part_towards(std::int64_t point, Direction towards, int round, int radius) {
-  SubsetPart part{point, -radius, radius, -radius, radius};
+DIC_HOST_DEVICE inline SubsetPart part_towards(const SquareSubset& subset, Direction towards, int round) {
+  const int radius = subset.radius;
+  SubsetPart part{subset.point, -radius, radius, -radius, radius};
   const int x = towards.dx, y = towards.dy, beyond = kept_beyond_centre(round, radius);
   if (is_wedge(round)) {
     part.sides[0] = half_plane(x - y, x + y, beyond);
@@ -171,10 +179,10 @@ DIC_HOST_DEVICE inline SubsetPart part_towards(std::int64_t point, Direction tow
 /// point exactly there is accepted.
 inline constexpr double kAtBorder = 0.02;
 
-/// Cuts from a part of the subset at pixel (x, y) the pixels that `shape` moves out of an image of width x
-/// height px.
-DIC_HOST_DEVICE inline void clip_to_current(SubsetPart& part, int x, int y, const ShapeParameters& shape,
-                                            int radius, int width, int height) {
+/// Cuts from a part of a subset what is outside the current image after `shape` has moved it.
+DIC_HOST_DEVICE inline void clip_to_current(SubsetPart& part, const SquareSubset& subset,
+                                            const ShapeParameters& shape, Size image) {
+  const int radius = subset.radius;
   const auto bend = [radius](double xx, double xy, double yy) {
     return radius * radius * (std::abs(xx) / 2 + std::abs(xy) + std::abs(yy) / 2);
   };
@@ -185,10 +193,10 @@ DIC_HOST_DEVICE inline void clip_to_current(SubsetPart& part, int x, int y, cons
     if (centre + reach > size - 1 + kAtBorder)
       high = {-along_x, -along_y, bulge + centre - (size - 1) - kAtBorder};
   };
-  clip(part.sides[2], part.sides[3], x + shape.u, 1 + shape.ux, shape.uy,
-       bend(shape.uxx, shape.uxy, shape.uyy), width);
-  clip(part.sides[4], part.sides[5], y + shape.v, shape.vx, 1 + shape.vy,
-       bend(shape.vxx, shape.vxy, shape.vyy), height);
+  clip(part.sides[2], part.sides[3], subset.x + shape.u, 1 + shape.ux, shape.uy,
+       bend(shape.uxx, shape.uxy, shape.uyy), image.width);
+  clip(part.sides[4], part.sides[5], subset.y + shape.v, shape.vx, 1 + shape.vy,
+       bend(shape.vxx, shape.vxy, shape.vyy), image.height);
 }
 
 /// A part and its number of pixels; 0 pixels if there is nothing to measure.
@@ -199,19 +207,18 @@ struct CountedPart {
 
 /// The part with which a doubtful or lost point is measured in a round. shape: the shape of a point in the
 /// given direction, continued to this point. At least half of the subset must be inside the current image.
-DIC_HOST_DEVICE inline CountedPart part_to_measure(std::int64_t point, int x, int y, int round,
-                                                   Direction towards, const ShapeParameters& shape,
-                                                   int radius, int width, int height) {
-  const int subset = 2 * radius + 1;
-  CountedPart whole{part_towards(point, towards, 0, radius)};
-  clip_to_current(whole.part, x, y, shape, radius, width, height);
+DIC_HOST_DEVICE inline CountedPart part_to_measure(const SquareSubset& subset, Direction towards, int round,
+                                                   const ShapeParameters& shape, Size image) {
+  const int side = 2 * subset.radius + 1;
+  CountedPart whole{part_towards(subset, towards, 0)};
+  clip_to_current(whole.part, subset, shape, image);
   whole.pixels = shrink_to_pixels(whole.part);
-  if (whole.pixels < subset * subset / 2) return CountedPart();
+  if (whole.pixels < side * side / 2) return CountedPart();
   if (round == 0) return whole;
-  CountedPart part{part_towards(point, towards, round, radius)};
-  clip_to_current(part.part, x, y, shape, radius, width, height);
+  CountedPart part{part_towards(subset, towards, round)};
+  clip_to_current(part.part, subset, shape, image);
   part.pixels = shrink_to_pixels(part.part);
-  return part.pixels < kLeastPart * subset * subset ? CountedPart() : part;
+  return part.pixels < kLeastPart * side * side ? CountedPart() : part;
 }
 
 /// True if two starts of a whole subset lead to the same place.

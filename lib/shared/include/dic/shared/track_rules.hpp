@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <dic/shared/host_device.hpp>
+#include <dic/shared/image_view.hpp>
 #include <dic/shared/shape_parameters.hpp>
 #include <dic/shared/status.hpp>
 #include <dic/shared/uncertainty.hpp>
@@ -41,25 +42,31 @@ struct MaterialPoint {
   Status status = Status::ok;            ///< ok, or why the point could not be followed this far
 };
 
-/// Follows a point of the original reference into an image of width x height px, by the displacement measured
-/// there. (x, y): its pixel in the original reference; receives its pixel in the image.
-DIC_HOST_DEVICE inline MaterialPoint followed(Status status, double u, double v, float sigma_u, float sigma_v,
-                                              int width, int height, int& x, int& y) {
+/// Values of a field at one point.
+struct FieldValues {
+  Status status = Status::ok;
+  double u = 0, v = 0;             ///< displacement, px
+  float sigma_u = 0, sigma_v = 0;  ///< px
+};
+
+/// Follows a point of the original reference into an image, by the displacement that was measured there. (x,
+/// y): its pixel in the original reference; receives the pixel in the image.
+DIC_HOST_DEVICE inline MaterialPoint followed(const FieldValues& found, Size image, int& x, int& y) {
   MaterialPoint m;
-  m.status = status == Status::outlier ? Status::ok : status;
+  m.status = found.status == Status::outlier ? Status::ok : found.status;
   if (m.status != Status::ok) return m;
-  m.u = u;
-  m.v = v;
-  m.variance_u = sigma_u * sigma_u;
-  m.variance_v = sigma_v * sigma_v;
-  const double px = x + u, py = y + v;
+  m.u = found.u;
+  m.v = found.v;
+  m.variance_u = found.sigma_u * found.sigma_u;
+  m.variance_v = found.sigma_v * found.sigma_v;
+  const double px = x + found.u, py = y + found.v;
   x = static_cast<int>(std::lround(px));
   y = static_cast<int>(std::lround(py));
   m.dx = px - x;
   m.dy = py - y;
-  if (x < 0 || y < 0 || x >= width || y >= height) m.status = Status::out_of_image;
-  x = x < 0 ? 0 : x < width ? x : width - 1;
-  y = y < 0 ? 0 : y < height ? y : height - 1;
+  if (x < 0 || y < 0 || x >= image.width || y >= image.height) m.status = Status::out_of_image;
+  x = x < 0 ? 0 : x < image.width ? x : image.width - 1;
+  y = y < 0 ? 0 : y < image.height ? y : image.height - 1;
   return m;
 }
 
