@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <dic/track.hpp>
 #include <string>
 
@@ -32,6 +33,6 @@ struct Preview {
 /// Without measuring anything; takes part of a second. The recommended subset is the smallest one with three
 /// speckles across and a predicted sigma below options.sigma_target (no value: 0.01 px) at nine of ten
 /// points. Throws UsageError as Tracker does, and for an image that is smaller than 64 px along an axis.
-Preview preview(const TrackOptions& options, ImageView reference, const Roi& roi = {});
+DIC_API Preview preview(const TrackOptions& options, ImageView reference, const Roi& roi = {});
 
 }  // namespace dic

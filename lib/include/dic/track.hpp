@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <dic/camera.hpp>
+#include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/global.hpp>
 #include <dic/image.hpp>
@@ -83,7 +84,7 @@ struct TrackOptions {
   /// After so many, the CPU keeps no starts for another one. 0 = unknown, some.
   std::int64_t expected_frames = 0;
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// Region of interest. Default: the whole frame. Parts combine: inside = (mask and rectangle and any polygon)
@@ -103,9 +104,9 @@ struct Roi {
 };
 /// The ROI as a u8 mask (0 or 255) of an image of this size. Throws UsageError: wrong size, outside the
 /// image, empty.
-Image rasterize(const Roi& roi, Size image);
+DIC_API Image rasterize(const Roi& roi, Size image);
 /// The grid of points over a u8 mask that is not empty. Throws UsageError for a step below 1 px.
-Grid make_grid(ImageView roi_mask, int step);
+DIC_API Grid make_grid(ImageView roi_mask, int step);
 
 /// Seconds by stage, summed over frames. Stages of different frames overlap: `total` may be less than the
 /// sum.
@@ -113,7 +114,7 @@ struct StageSeconds {
   double load = 0, prepare = 0, search = 0, refine = 0, strain = 0, write = 0, total = 0;
 
   double measuring() const { return prepare + search + refine + strain; }
-  StageSeconds& operator+=(const StageSeconds& other);
+  DIC_API StageSeconds& operator+=(const StageSeconds& other);
 };
 
 /// When a stage worked on a frame. What a GPU did is timed by its own clock.
@@ -144,25 +145,25 @@ struct FrameResult {
 class Tracker {
  public:
   /// Throws UsageError (options, sizes, ROI), DeviceError.
-  Tracker(const TrackOptions& options, ImageView reference, const Roi& roi = {});
-  ~Tracker();
-  Tracker(Tracker&&) noexcept;
-  Tracker& operator=(Tracker&&) noexcept;
+  DIC_API Tracker(const TrackOptions& options, ImageView reference, const Roi& roi = {});
+  DIC_API ~Tracker();
+  DIC_API Tracker(Tracker&&) noexcept;
+  DIC_API Tracker& operator=(Tracker&&) noexcept;
 
-  const Grid& grid() const;
+  DIC_API const Grid& grid() const;
   /// Measures the next frame. Throws UsageError where size or type differ from the reference, DeviceError,
   /// Cancelled.
-  FrameResult track(ImageView current, std::stop_token stop = {});
+  DIC_API FrameResult track(ImageView current, std::stop_token stop = {});
   /// Correlation variants and SIMD targets that ran.
-  std::vector<std::string> kernels() const;
+  DIC_API std::vector<std::string> kernels() const;
   /// "cpu", or number and name of the GPU: "cuda:0, NVIDIA H100 80GB HBM3".
-  std::string device() const;
+  DIC_API std::string device() const;
   /// Why it was chosen: one sentence; another where images are measured in bands of rows.
-  std::string device_reason() const;
+  DIC_API std::string device_reason() const;
   /// Seconds that preparing the reference took.
-  double prepare_seconds() const;
+  DIC_API double prepare_seconds() const;
   /// The options with what was chosen from the reference: prefilter and refine.subset.
-  TrackOptions options() const;
+  DIC_API TrackOptions options() const;
 
  private:
   struct Impl;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -57,9 +58,9 @@ struct TrackJob {
   bool noise_floor = false;
   std::string command;  ///< command line of the run, for run.json
   /// Scale of the results, mm per px: scale_mm_per_px or that of the camera; 0 = results in px.
-  double scale() const;
+  DIC_API double scale() const;
   /// One sentence per problem; empty if the job is valid.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// One current frame of a run. Lengths are in px, or in mm with a scale. Means and standard deviations are
@@ -117,14 +118,14 @@ using FieldCallback = std::function<void(const Field&, int number, const std::st
 /// Explains in one sentence why no point could be measured in a frame of a finished run, and what to do.
 /// Names the first such frame and the number of such frames; reads its images again. Empty if every frame has
 /// points.
-std::string unmatched_warning(const TrackJob& job, const TrackSummary& summary);
+DIC_API std::string unmatched_warning(const TrackJob& job, const TrackSummary& summary);
 
 /// Reads the images, measures them and writes the results. Frames that cannot be read or have another size or
 /// depth are recorded and skipped. Nothing is written before the first frame was measured, so that an earlier
 /// failure leaves an earlier result unchanged. Throws UsageError, FileError, DeviceError. When a stop is
 /// requested, finishes the files and returns; throws Cancelled if no frame was measured until then. The
 /// callbacks are called by the calling thread.
-TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress = {},
+DIC_API TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress = {},
                          std::stop_token stop = {}, const FieldCallback& on_field = {});
 
 }  // namespace dic

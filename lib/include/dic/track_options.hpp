@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
 #include <dic/track_files.hpp>
@@ -55,9 +56,9 @@ struct TrackOption {
 };
 
 /// All options of a run, in the order of help texts. Frames are not among them.
-const std::vector<TrackOption>& track_options();
+DIC_API const std::vector<TrackOption>& track_options();
 
 /// The option of this name. Throws UsageError if there is none.
-const TrackOption& track_option(std::string_view name);
+DIC_API const TrackOption& track_option(std::string_view name);
 
 }  // namespace dic

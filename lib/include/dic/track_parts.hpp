@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <dic/track_files.hpp>
 #include <vector>
 
@@ -19,13 +20,13 @@ namespace dic {
 /// job.resume, returns the parts of an earlier division if there is one, and none if the result is complete.
 /// Throws UsageError (a video, a reference strategy other than first, a noise floor, other frames than
 /// before), FileError.
-std::vector<TrackJob> plan_parts(const TrackJob& job, int processes);
+DIC_API std::vector<TrackJob> plan_parts(const TrackJob& job, int processes);
 
 /// Returns the parts that another process planned. Throws UsageError, FileError.
-std::vector<TrackJob> planned_parts(const TrackJob& job);
+DIC_API std::vector<TrackJob> planned_parts(const TrackJob& job);
 
 /// Joins the parts into one result: result.vtkhdf, whose arrays are virtual datasets (the values stay in the
 /// parts), run.json, tables and pictures. Throws FileError, also if a part is not complete.
-TrackSummary join_parts(const TrackJob& job);
+DIC_API TrackSummary join_parts(const TrackJob& job);
 
 }  // namespace dic

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
 #include <dic/track.hpp>
@@ -30,36 +31,36 @@ class TrackStream {
 
   /// As Tracker's. capacity: at least 1; 1 = a frame after the other. Without a callback results are taken by
   /// poll() or wait(). Throws UsageError, DeviceError.
-  TrackStream(const TrackOptions& options, ImageView reference, const Roi& roi = {}, Callback callback = {},
-              int capacity = 4);
+  DIC_API TrackStream(const TrackOptions& options, ImageView reference, const Roi& roi = {},
+                      Callback callback = {}, int capacity = 4);
   /// Cancels.
-  ~TrackStream();
+  DIC_API ~TrackStream();
   TrackStream(const TrackStream&) = delete;
   TrackStream& operator=(const TrackStream&) = delete;
 
-  const Grid& grid() const;
+  DIC_API const Grid& grid() const;
 
   /// Takes the pixels of the next frame (they may change afterwards) and returns its index at once, or as
   /// soon as fewer than `capacity` frames are inside. A frame that cannot be measured (size, type) yields a
   /// result that says so, and the stream goes on. A DeviceError ends the experiment: what was measured is
   /// delivered, then push, wait and finish throw it, until reset.
-  std::int64_t push(ImageView frame);
+  DIC_API std::int64_t push(ImageView frame);
   /// The same, but where `capacity` frames are inside it returns nothing at once, and the frame is not taken.
-  std::optional<std::int64_t> try_push(ImageView frame);
+  DIC_API std::optional<std::int64_t> try_push(ImageView frame);
 
   /// The next result, if it is there.
-  std::optional<FrameResult> poll();
+  DIC_API std::optional<FrameResult> poll();
   /// Waits for the next result; nothing where no frame is inside.
-  std::optional<FrameResult> wait();
+  DIC_API std::optional<FrameResult> wait();
   /// Waits until every frame was measured, and every result given to the callback.
-  void finish();
+  DIC_API void finish();
   /// Drops the frames that are not measured yet, also the one that is being measured: they yield no result.
   /// Returns at once; the next push goes on with the same reference.
-  void cancel();
+  DIC_API void cancel();
   /// The next experiment: cancels, drops results that were not taken, and begins with another reference and
   /// the same options. Throws as the constructor does; the stream then has no reference and push throws
   /// UsageError.
-  void reset(ImageView reference, const Roi& roi = {});
+  DIC_API void reset(ImageView reference, const Roi& roi = {});
 
   /// Reads the frame that had this FrameResult::index in the stream that made a state.
   using ReadFrame = std::function<Image(std::int64_t index)>;
@@ -68,14 +69,14 @@ class TrackStream {
   /// `auto` from starts of its own. read: called with these strategies, for frames that took the place of the
   /// reference. False where that cannot be: the state is not such a one, or the device is a GPU (there are no
   /// states).
-  bool restore(std::span<const std::byte> state, const ReadFrame& read = {});
+  DIC_API bool restore(std::span<const std::byte> state, const ReadFrame& read = {});
 
   /// See Tracker.
-  std::vector<std::string> kernels() const;
-  std::string device() const;
-  std::string device_reason() const;
-  double prepare_seconds() const;
-  TrackOptions options() const;
+  DIC_API std::vector<std::string> kernels() const;
+  DIC_API std::string device() const;
+  DIC_API std::string device_reason() const;
+  DIC_API double prepare_seconds() const;
+  DIC_API TrackOptions options() const;
 
  private:
   struct Impl;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <array>
 #include <dic/field_schema.hpp>
 #include <dic/image.hpp>
@@ -21,7 +22,7 @@ struct VsgOptions {
   std::vector<int> subsets = {15, 21, 27, 33, 41};      ///< sides of the subsets, px, odd
   std::vector<int> windows = {3, 5, 7, 9, 11, 15, 21};  ///< sides of the strain windows, points, odd
   /// One sentence per problem; empty if the options are valid.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// Results of one virtual strain gauge.
@@ -44,16 +45,16 @@ struct VsgResult {
 /// Measures the loaded frame and, if it is not empty, the frame at rest with each subset, and computes the
 /// strain with each window. Results are in the order of subsets, then windows. Throws UsageError,
 /// DeviceError, Cancelled.
-std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference, ImageView loaded,
+DIC_API std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference, ImageView loaded,
                                  ImageView at_rest = {}, const Roi& roi = {},
                                  const ProgressCallback& progress = {}, std::stop_token stop = {});
 
 /// Smallest period, px, of a normal strain along its own axis of which subset and window keep 90 % of the
 /// amplitude.
-double vsg_resolution(const MeasuredSubsets& subsets, int window, int step);
+DIC_API double vsg_resolution(const MeasuredSubsets& subsets, int window, int step);
 
 /// Writes vsg.csv and vsg.json, and two pictures: vsg_resolution.png (strain resolution over spatial
 /// resolution) and vsg_peak.png (largest strain over the gauge length). Throws FileError.
-void write_vsg(const std::filesystem::path& folder, const std::vector<VsgResult>& results);
+DIC_API void write_vsg(const std::filesystem::path& folder, const std::vector<VsgResult>& results);
 
 }  // namespace dic

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
 #include <dic/track_files.hpp>
@@ -34,7 +35,7 @@ struct WatchOptions {
   /// Time after which an incomplete file that does not change is skipped, s.
   double patience = 10;
   /// One sentence per problem; empty if the options are valid.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// Receives every frame as soon as it is in the result, with its number on the time axis. A frame that was
@@ -48,7 +49,7 @@ using WatchCallback = std::function<void(const FrameSummary&, const Field&, int 
 ///
 /// `stop` ends the run as `until` does: frames in progress are finished, and the result is complete. Throws
 /// Cancelled if no frame was measured until then, and what track_files throws.
-TrackSummary watch_folder(TrackJob job, const WatchOptions& options, const WatchCallback& on_frame = {},
+DIC_API TrackSummary watch_folder(TrackJob job, const WatchOptions& options, const WatchCallback& on_frame = {},
                           std::stop_token stop = {});
 
 }  // namespace dic

@@ -42,7 +42,7 @@ struct RefineOptions {
   /// pixels; 0: no such edges. They count in sigma.
   double edge_gradient = 0;
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 }  // namespace dic
