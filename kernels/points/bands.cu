@@ -39,8 +39,8 @@ __global__ void __launch_bounds__(point_threads)
     }
     const PreparedSubset& s = subsets[task.point];
     // A refinement that moves farther than a radius from its start is given up; the rest covers its shape.
-    const float wanted = 4 * static_cast<float>(radius) + spread(task.start.v, static_cast<float>(radius));
-    const int reach = static_cast<int>(fminf(wanted, 0.5f * static_cast<float>(most) - 2)) + 1;
+    const float full_reach = 4 * static_cast<float>(radius) + spread(task.start.v, static_cast<float>(radius));
+    const int reach = static_cast<int>(fminf(full_reach, 0.5f * static_cast<float>(most) - 2)) + 1;
     const int centre = s.y + task.v + static_cast<int>(floorf(task.start.v[0]));
     needs[k] = {bands.band_of(s.y + s.top), existing(centre - reach, centre + reach + 1, bands.height)};
   });
@@ -136,10 +136,10 @@ __global__ void __launch_bounds__(point_threads)
     const Span x = span_of(s, s.x + task.u, result.shape.u, false),
                y = span_of(s, s.y + task.v, result.shape.v, true);
     if (!within(x, reference.layout.width) || !within(y, reference.layout.height)) return;
-    const RowRange wanted =
+    const RowRange touched =
         existing(static_cast<int>(floorf(y.low)), static_cast<int>(ceilf(y.high)) + 1, bands.height);
     RowRange& rows = needs[entry].current;
-    const RowRange all{min(rows.first, wanted.first), max(rows.last, wanted.last)};
+    const RowRange all{min(rows.first, touched.first), max(rows.last, touched.last)};
     if (all.count() > most || all == rows) return;
     needs[entry] = {bands.band_of(s.y + s.top), all};
   });

@@ -14,21 +14,21 @@ namespace dic::analysis {
 void wait_for_default_stream(const ImageView& image);
 
 /// Some places of an image, copied to the host.
-class GpuPlaces {
+class GpuPatches {
  public:
-  explicit GpuPlaces(const std::vector<NoisePlace>& places);
-  ~GpuPlaces();
-  GpuPlaces(const GpuPlaces&) = delete;
-  GpuPlaces& operator=(const GpuPlaces&) = delete;
+  explicit GpuPatches(const std::vector<NoisePatch>& patches);
+  ~GpuPatches();
+  GpuPatches(const GpuPatches&) = delete;
+  GpuPatches& operator=(const GpuPatches&) = delete;
 
   /// One below the other. One call at a time.
   Image copy(const ImageView& image);
   /// Where they are in that.
-  const std::vector<NoisePlace>& in_copy() const { return in_copy_; }
+  const std::vector<NoisePatch>& in_copy() const { return in_copy_; }
 
  private:
   struct Memory;
-  std::vector<NoisePlace> places_, in_copy_;
+  std::vector<NoisePatch> patches_, in_copy_;
   std::unique_ptr<Memory> memory_;
 };
 

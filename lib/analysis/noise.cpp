@@ -92,12 +92,12 @@ double variance_after(double smoothing) {
 }
 
 template <typename T>
-double noise_variance(const ImageView& image, const NoisePlace& place) {
-  constexpr int reach = NoisePlace::kReach;
+double noise_variance(const ImageView& image, const NoisePatch& patch) {
+  constexpr int reach = NoisePatch::kReach;
   constexpr int size = 2 * reach, out = size - 4;
   double rows[size][out], sum = 0;
   for (int j = 0; j < size; ++j) {
-    const T* row = image.row<T>(place.y - reach + j) + place.x - reach;
+    const T* row = image.row<T>(patch.y - reach + j) + patch.x - reach;
     for (int i = 0; i < out; ++i)
       rows[j][i] = double(row[i]) - 4 * double(row[i + 1]) + 6 * double(row[i + 2]) - 4 * double(row[i + 3]) +
                    double(row[i + 4]);
@@ -124,28 +124,28 @@ track::NoiseGains noise_gains(Interpolation interpolation, double smoothing) {
   return quintic;
 }
 
-std::vector<NoisePlace> noise_places(Size image, std::span<const int> x, std::span<const int> y) {
+std::vector<NoisePatch> spread_noise_patches(Size image, std::span<const int> x, std::span<const int> y) {
   constexpr int most = 128;
-  constexpr int reach = NoisePlace::kReach;
+  constexpr int reach = NoisePatch::kReach;
   const auto inside = [&](std::size_t i) {
     return x[i] >= reach && y[i] >= reach && x[i] <= image.width - reach && y[i] <= image.height - reach;
   };
-  std::vector<NoisePlace> places;
+  std::vector<NoisePatch> patches;
   // Steps by the golden ratio: equal steps could stay in one column of the grid.
   for (int k = 0; k < most && !x.empty(); ++k) {
     const double share = std::fmod((k + 0.5) * std::numbers::phi, 1.0);
     const auto i = static_cast<std::size_t>(share * static_cast<double>(x.size()));
-    if (inside(i)) places.push_back({x[i], y[i]});
+    if (inside(i)) patches.push_back({x[i], y[i]});
   }
-  return places;
+  return patches;
 }
 
-double image_noise(ImageView image, std::span<const NoisePlace> places) {
+double image_noise(ImageView image, std::span<const NoisePatch> patches) {
   std::vector<double> variances;
   visit_scalar(image.type, [&](auto element) {
-    for (const NoisePlace& place : places) {
-      const double variance = noise_variance<decltype(element)>(image, place);
-      if (variance > 0) variances.push_back(variance);  // a saturated or black place tells nothing
+    for (const NoisePatch& patch : patches) {
+      const double variance = noise_variance<decltype(element)>(image, patch);
+      if (variance > 0) variances.push_back(variance);  // a saturated or black patch tells nothing
     }
   });
   if (variances.empty()) return 0;

@@ -21,7 +21,7 @@ struct Points {
   /// Residual of the best other match of every point in the original reference, grey levels, or kUnique,
   /// kNoAlternative (<dic/shared/trust_rules.hpp>); empty where no point has one.
   std::vector<float> alternatives;
-  std::vector<NoisePlace> noise_places;  ///< see noise_places; of all points, where these are a part
+  std::vector<NoisePatch> noise_patches;  ///< see spread_noise_patches; of all points, where these are a part
 
   explicit Points(Grid g)
       : shared_grid(std::make_shared<const Grid>(std::move(g))),

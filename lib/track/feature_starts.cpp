@@ -71,7 +71,7 @@ std::vector<FeatureStart> starts_from_features(const LostPoints& lost, const Ref
   for (std::size_t k = 0; k < lost.points.size(); ++k) {
     const features::LocalMotion* motion = nearest.at(lost.x[k], lost.y[k]);
     if (!motion) continue;
-    ShapeParameters shape = continued(motion->shape, lost.x[k] - motion->x, lost.y[k] - motion->y);
+    ShapeParameters shape = extrapolated(motion->shape, lost.x[k] - motion->x, lost.y[k] - motion->y);
     if (options.order == 0) shape = {.u = shape.u, .v = shape.v};
     if (inside(shape, lost.x[k], lost.y[k], current.size())) out.push_back({lost.points[k], shape});
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "features/local_motion.hpp"
-#include "track/left_image.hpp"
+#include "track/departed_points.hpp"
 
 namespace dic::track {
 
@@ -31,7 +31,7 @@ LostPoints lost_points(const Points& points, std::int64_t count, int radius, Siz
     lost.y.push_back(points.y(i));
   }
   lost.in_view = std::ssize(lost.points);
-  for_each_left(points, count, radius, image, [&](std::int64_t) { --lost.in_view; });
+  for_each_departed(points, count, radius, image, [&](std::int64_t) { --lost.in_view; });
   return lost;
 }
 

@@ -35,19 +35,19 @@ constexpr double kSameBlur = 0.05;    ///< px: it is not made anew
 constexpr double kFewerPoints = 0.9;  ///< of the points must be found again
 
 /// Of a place: energy of the gradients and variance, both sums over its inner pixels.
-struct PlaceEnergy {
+struct PatchEnergy {
   double gradient = 0, grey = 0;
   int pixels = 0;
 };
 
 template <typename T>
-PlaceEnergy energy_at(ImageView image, const analysis::NoisePlace& place) {
-  constexpr int reach = analysis::NoisePlace::kReach - 1;
-  PlaceEnergy energy;
+PatchEnergy energy_at(ImageView image, const analysis::NoisePatch& patch) {
+  constexpr int reach = analysis::NoisePatch::kReach - 1;
+  PatchEnergy energy;
   double sum = 0, squares = 0;
-  for (int y = place.y - reach; y < place.y + reach; ++y) {
+  for (int y = patch.y - reach; y < patch.y + reach; ++y) {
     const T *above = image.row<T>(y - 1), *row = image.row<T>(y), *below = image.row<T>(y + 1);
-    for (int x = place.x - reach; x < place.x + reach; ++x) {
+    for (int x = patch.x - reach; x < patch.x + reach; ++x) {
       const double dx = 0.5 * (double(row[x + 1]) - double(row[x - 1]));
       const double dy = 0.5 * (double(below[x]) - double(above[x])), grey = row[x];
       energy.gradient += dx * dx + dy * dy;
@@ -211,17 +211,17 @@ double blur_of_pairs(const std::vector<Pair>& pairs, int radius, bool of_referen
 
 }  // namespace
 
-double sharpness(ImageView image, const std::vector<analysis::NoisePlace>& places) {
-  PlaceEnergy all;
+double sharpness(ImageView image, const std::vector<analysis::NoisePatch>& patches) {
+  PatchEnergy all;
   visit_scalar(image.type, [&](auto element) {
-    for (const analysis::NoisePlace& place : places) {
-      const PlaceEnergy here = energy_at<decltype(element)>(image, place);
+    for (const analysis::NoisePatch& patch : patches) {
+      const PatchEnergy here = energy_at<decltype(element)>(image, patch);
       all.gradient += here.gradient;
       all.grey += here.grey;
       all.pixels += here.pixels;
     }
   });
-  const double noise = std::pow(analysis::image_noise(image, places), 2) * all.pixels;
+  const double noise = std::pow(analysis::image_noise(image, patches), 2) * all.pixels;
   // Of white noise, the two central differences have half the variance each.
   const double gradient = all.gradient - noise, grey = all.grey - noise;
   return gradient > 0 && grey > 0 ? gradient / grey : 0;
@@ -246,9 +246,9 @@ FocusMatch::FocusMatch(TrackOptions options, ImageView reference, Image roi, con
       points_(points),
       spectrum_(spectrum),
       open_(std::move(open)),
-      places_(points.noise_places),
-      gpu_places_(std::make_unique<analysis::GpuPlaces>(places_)),
-      sharpness_(sharpness(reference, places_)) {}
+      patches_(points.noise_patches),
+      gpu_patches_(std::make_unique<analysis::GpuPatches>(patches_)),
+      sharpness_(sharpness(reference, patches_)) {}
 
 bool FocusMatch::is_suspicious(double sharpness) const {
   const double ratio = sharpness / sharpness_;
@@ -257,14 +257,14 @@ bool FocusMatch::is_suspicious(double sharpness) const {
 }
 
 std::shared_ptr<const Image> FocusMatch::suspicious(ImageView current) const {
-  if (!(sharpness_ > 0) || !is_suspicious(sharpness(current, places_))) return nullptr;
+  if (!(sharpness_ > 0) || !is_suspicious(sharpness(current, patches_))) return nullptr;
   return std::make_shared<const Image>(copy_of(current));
 }
 
 std::shared_ptr<const Image> FocusMatch::suspicious_in_gpu(ImageView current) const {
   if (!(sharpness_ > 0)) return nullptr;
-  const Image places = gpu_places_->copy(current);
-  if (!is_suspicious(sharpness(places.view(), gpu_places_->in_copy()))) return nullptr;
+  const Image patches = gpu_patches_->copy(current);
+  if (!is_suspicious(sharpness(patches.view(), gpu_patches_->in_copy()))) return nullptr;
   return std::make_shared<const Image>(copy_from_gpu(current));
 }
 
@@ -276,8 +276,8 @@ FieldStep FocusMatch::refocus(std::shared_ptr<const Image> current, const std::s
 
 bool FocusMatch::has_misfit(const FrameResult& result, const Image& current) const {
   if (options_.noise) return true;  // result.noise is what was given
-  const double reference = analysis::image_noise(reference_.view(), places_);
-  const double other = analysis::image_noise(current.view(), places_);
+  const double reference = analysis::image_noise(reference_.view(), patches_);
+  const double other = analysis::image_noise(current.view(), patches_);
   double left = 1;
   if (const double prefilter = options_.prefilter.value_or(0); prefilter > 0) {
     const std::vector<double> taps = gaussian_taps(prefilter);

@@ -46,8 +46,8 @@ class FocusMatch {
   const Points& points_;
   std::optional<analysis::PowerSpectrum> spectrum_;
   BackendFactory open_;
-  std::vector<analysis::NoisePlace> places_;
-  std::unique_ptr<analysis::GpuPlaces> gpu_places_;
+  std::vector<analysis::NoisePatch> patches_;
+  std::unique_ptr<analysis::GpuPatches> gpu_patches_;
   double sharpness_ = 0;                      ///< of the reference
   std::unique_ptr<ThreadPool> threads_;       ///< none until a frame is measured again
   std::unique_ptr<TrackingBackend> backend_;  ///< of the last blur
@@ -58,7 +58,7 @@ class FocusMatch {
 
 /// Energy of the gradients over that of the grey, both without noise, per px^2, at these places; 0 where
 /// there is no texture. Lighting does not change it.
-double sharpness(ImageView image, const std::vector<analysis::NoisePlace>& places);
+double sharpness(ImageView image, const std::vector<analysis::NoisePatch>& patches);
 
 /// Standard deviation of the Gaussian blur that makes the reference as blurred as the current image, px, in
 /// the coordinates of the reference; below 0: the current image as the reference. 0 where no blur brings both

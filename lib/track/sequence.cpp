@@ -76,7 +76,7 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
 /// The points of an image, with what is known of them before any frame is measured.
 Points points_of(ImageView reference, const Image& roi, int step) {
   Points points(make_grid(roi, step));
-  points.noise_places = analysis::noise_places(reference.size(), points.x, points.y);
+  points.noise_patches = analysis::spread_noise_patches(reference.size(), points.x, points.y);
   return points;
 }
 
@@ -92,7 +92,7 @@ Points in_rows(Points all, const std::optional<GridRows>& rows) {
   const auto first = grid.inside.begin() + std::int64_t{rows->first} * grid.nx;
   grid.inside = std::vector<std::uint8_t>(first, first + grid.nodes());
   Points some(std::move(grid));
-  some.noise_places = std::move(all.noise_places);
+  some.noise_patches = std::move(all.noise_patches);
   if (all.alternatives.empty()) return some;
   const auto before = std::count(all.grid.inside.begin(),
                                  all.grid.inside.begin() + std::int64_t{rows->first} * all.grid.nx, 1);

@@ -12,12 +12,12 @@
 #include "analysis/noise.hpp"
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
+#include "track/cpu/chance_matches.hpp"
 #include "track/cpu/frame_points.hpp"
 #include "track/cpu/lost_points.hpp"
 #include "track/cpu/point_refinement.hpp"
 #include "track/cpu/split_subsets.hpp"
 #include "track/cpu/start_search.hpp"
-#include "track/cpu/trust.hpp"
 #include "track/field_steps.hpp"
 #include "track/stopwatch.hpp"
 
@@ -170,8 +170,8 @@ class CpuReference final : public ActiveReference {
     is_last() ? reference_.last.clear() : keep_as_last(results);
     if (shared_.options.split)
       SplitSubsets(shared_.points, reference_, shared_.options.step, results).run(stop);
-    Trust(shared_.points, reference_, shared_.options.step, results).run();
-    explain_lost(shared_.points, reference_, results);
+    ChanceMatches(shared_.points, reference_, shared_.options.step, results).reject();
+    mark_out_of_image(shared_.points, reference_, results);
     measured.noise = estimate_noise(results);
     measured.field = field_of(results, analysis::noise_model(shared_.options, image, reference_noise_,
                                                              noise_of(image, shared_.points)));
@@ -245,7 +245,7 @@ class CpuReference final : public ActiveReference {
   }
 
   static double noise_of(const ImageView& image, const Points& points) {
-    return analysis::image_noise(image, points.noise_places);
+    return analysis::image_noise(image, points.noise_patches);
   }
 
   Field field_of(std::span<const RefinedPoint> results, const NoiseModel& noise) const {

@@ -7,6 +7,6 @@
 namespace dic::track {
 
 /// Tells which lost points left the image. results: by point.
-void explain_lost(const Points& points, const HostReference& reference, std::span<RefinedPoint> results);
+void mark_out_of_image(const Points& points, const HostReference& reference, std::span<RefinedPoint> results);
 
 }  // namespace dic::track

@@ -100,14 +100,14 @@ void PointRefinement::find_front() {
     });
   for (const std::int64_t n : beside) memory_.seen[n] = 0;
   PointList front = indices_where(reference_.pool, std::ssize(beside), [&](std::int64_t k) {
-    return wanted(points, memory_.is_fresh, beside[k]);
+    return needs_recovery(points, memory_.is_fresh, beside[k]);
   });
   for (std::int64_t& k : front) k = beside[k];
   // All starts are from the waves before this one.
   RawVector<ShapeParameters>& starts = memory_.attempts.starts;
   starts.resize(front.size());
   for_each_index(reference_.pool, std::ssize(front), [&](std::int64_t k) {
-    starts[k] = between(points, best_neighbour(points, front[k]), front[k]);
+    starts[k] = predicted_shape(points, best_neighbour(points, front[k]), front[k]);
   });
   memory_.attempts.points = std::move(front);
 }

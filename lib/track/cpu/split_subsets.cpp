@@ -87,7 +87,7 @@ std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
     for (int k = 0; k < kDirections; ++k) {
       const std::int64_t source = trusted_towards(i, direction(k));
       if (source < 0) continue;
-      const ShapeParameters start = between(frame_, source, i);
+      const ShapeParameters start = predicted_shape(frame_, source, i);
       const auto repeated = [&](const Attempt& other) { return same_start(start, other.start); };
       if (round == 0 && std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), repeated))
         continue;

@@ -37,7 +37,7 @@ void StartSearch::predict_from_last() {
   for_each_of(trackable_, [&](std::int64_t i, std::size_t) {
     const std::int64_t from = start_source(last, i);
     if (from < 0) return;
-    starts_[i].shape = between(last, from, i);
+    starts_[i].shape = predicted_shape(last, from, i);
     predicted[i] = 1;
   });
   std::erase_if(unpredicted_, [&](std::int64_t i) { return predicted[i] != 0; });

@@ -29,11 +29,11 @@ T* plane_of(kernels::DeviceBuffer& memory, const PlaneLayout& layout, const RowR
 }  // namespace
 
 void FrameRows::load(const DeviceFrame& frame, const RowRange& rows, const kernels::Stream& stream) {
-  const RowRange wanted = kernels::rows_for_spline(rows, frame.image.height);
-  if (frame_ == frame.number && rows_ == wanted) return;
+  const RowRange needed = kernels::rows_for_spline(rows, frame.image.height);
+  if (frame_ == frame.number && rows_ == needed) return;
   image_ = frame.image;
   frame_ = frame.number;
-  rows_ = wanted;
+  rows_ = needed;
   const ImageView on_host = part_of(image_, rows_);
   const std::size_t bytes = on_host.row_bytes * on_host.height;
   kernels::upload(memory_.reserve(bytes), on_host.data, bytes, stream);

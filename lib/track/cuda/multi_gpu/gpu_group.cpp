@@ -65,10 +65,10 @@ kernels::RowRange GpuGroup::rows_from_host(int rank, int height) const {
 }
 
 double GpuGroup::noise_of(const ImageView& image) {
-  const std::vector<analysis::NoisePlace>& places = points_.noise_places;
-  if (places.empty() || !kernels::is_device_memory(image.data)) return analysis::image_noise(image, places);
-  if (!places_) places_ = std::make_unique<analysis::GpuPlaces>(places);
-  return analysis::image_noise(places_->copy(image).view(), places_->in_copy());
+  const std::vector<analysis::NoisePatch>& patches = points_.noise_patches;
+  if (patches.empty() || !kernels::is_device_memory(image.data)) return analysis::image_noise(image, patches);
+  if (!patches_) patches_ = std::make_unique<analysis::GpuPatches>(patches);
+  return analysis::image_noise(patches_->copy(image).view(), patches_->in_copy());
 }
 
 std::shared_ptr<const GroupFrame> GpuGroup::upload(const ImageView& image) {

@@ -52,7 +52,8 @@ class GpuGroup {
   LoadBalancer balancer_;
   std::mutex uploading_;
   Stager stager_;
-  std::unique_ptr<analysis::GpuPlaces> places_;  ///< none before an image came from a GPU; see noise_places
+  std::unique_ptr<analysis::GpuPatches>
+      patches_;  ///< none before an image came from a GPU; see noise_patches
 };
 
 }  // namespace dic::track::cuda

@@ -51,9 +51,9 @@ Partition balanced(const analysis::Points& points, const Partition& partition,
   std::size_t from = 0;  // the part in which a boundary of equal times lies
   double before = 0;     // seconds of the parts before it
   for (std::size_t rank = 1; rank < partition.size(); ++rank) {
-    const double wanted = total * static_cast<double>(rank) / static_cast<double>(partition.size());
-    while (from + 1 < partition.size() && before + seconds[from] < wanted) before += seconds[from++];
-    const double into = (wanted - before) / seconds[from] * static_cast<double>(partition[from].count());
+    const double target = total * static_cast<double>(rank) / static_cast<double>(partition.size());
+    while (from + 1 < partition.size() && before + seconds[from] < target) before += seconds[from++];
+    const double into = (target - before) / seconds[from] * static_cast<double>(partition[from].count());
     const std::int64_t now = partition[rank].first,
                        equal = partition[from].first + static_cast<std::int64_t>(into);
     const std::int64_t row = row_of(points, now), move = (equal - now) / 2;

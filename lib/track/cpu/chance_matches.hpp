@@ -10,12 +10,13 @@ namespace dic::track {
 
 /// Gives up measured points that are matches by chance (<dic/shared/trust_rules.hpp>), on the CPU, for one
 /// frame.
-class Trust {
+class ChanceMatches {
  public:
   /// results: by point; receives the new statuses.
-  Trust(const Points& points, const HostReference& reference, int step, std::span<RefinedPoint> results);
+  ChanceMatches(const Points& points, const HostReference& reference, int step,
+                std::span<RefinedPoint> results);
 
-  void run();
+  void reject();
 
  private:
   std::uint8_t links(std::int64_t i) const;

@@ -11,7 +11,7 @@ namespace dic::track {
 /// Calls visit(point) for every lost point of `count` that left the image, as far as the nearest measured
 /// point tells. points: see <dic/shared/track_rules.hpp>.
 template <typename Points, typename Visit>
-void for_each_left(const Points& points, std::int64_t count, int radius, Size image, const Visit& visit) {
+void for_each_departed(const Points& points, std::int64_t count, int radius, Size image, const Visit& visit) {
   std::vector<std::int64_t> source(static_cast<std::size_t>(count), -1), wave, next;
   for (std::int64_t i = 0; i < count; ++i)
     if (points.status(i) == Status::ok) source[i] = i;
@@ -28,7 +28,7 @@ void for_each_left(const Points& points, std::int64_t count, int radius, Size im
         if (source[n] >= 0) return;
         source[n] = source[from];
         next.push_back(n);
-        if (points.trackable(n) && left_image(points, n, source[n], radius, image.width, image.height))
+        if (points.trackable(n) && has_left_image(points, n, source[n], radius, image.width, image.height))
           visit(n);
       });
     // The source of a point is its first neighbour in this wave, whatever the order of the lists.
