@@ -76,7 +76,7 @@ double PowerSpectrum::frequency(int k) {
   return 2 * std::numbers::pi * (k <= kSize / 2 ? k : k - kSize) / kSize;
 }
 
-std::optional<PowerSpectrum> PowerSpectrum::of(ImageView image, const Points& points) {
+std::optional<PowerSpectrum> PowerSpectrum::of(ImageView image, const fields::Points& points) {
   if (image.width < kSize || image.height < kSize || points.size() == 0) return std::nullopt;
   std::array<float, kSize> window;
   double energy = 0;

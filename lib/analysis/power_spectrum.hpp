@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/points.hpp"
+#include "fields/points.hpp"
 
 namespace dic::analysis {
 
@@ -17,7 +17,7 @@ class PowerSpectrum {
 
   /// Of a few tiles around points, spread over all of them. None where the image is smaller than a tile or
   /// there is no point.
-  static std::optional<PowerSpectrum> of(ImageView image, const Points& points);
+  static std::optional<PowerSpectrum> of(ImageView image, const fields::Points& points);
 
   /// Power at frequency (x, y), each 2 pi k / kSize, grey levels^2.
   double operator()(int kx, int ky) const { return power_[ky * kSize + kx]; }

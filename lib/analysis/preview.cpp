@@ -13,8 +13,8 @@
 namespace dic {
 namespace {
 
-using analysis::Points;
 using analysis::PowerSpectrum;
+using fields::Points;
 
 constexpr double kDemandedSigma = 0.01;                    ///< px, without a demand of the user
 constexpr double kSpecklesAcross = 3;                      ///< that a subset needs at least
@@ -91,7 +91,7 @@ void predict_sigma(Preview& preview, refine::SubsetSigmas& sigmas, int subset, d
   preview.sigma = NodeValues<float>(preview.grid.nodes(), std::numeric_limits<float>::quiet_NaN());
   std::vector<double> sorted;
   for (std::size_t k = 0; k < unit.size(); ++k) {
-    preview.sigma[points.node_of[k]] = static_cast<float>(noise * unit[k]);
+    preview.sigma[points.nodes->node_of[k]] = static_cast<float>(noise * unit[k]);
     sorted.push_back(noise * unit[k]);
   }
   std::ranges::sort(sorted);
@@ -169,7 +169,7 @@ Preview preview(const TrackOptions& options, ImageView reference, const Roi& roi
   const double noise =
       analysis::energies_after(*spectrum, variance, options.refine.interpolation, preview.prefilter)
           .noise_by_matrix(variance);
-  preview.grid = map_grid(mask, points.grid);
+  preview.grid = map_grid(mask, points.grid());
   refine::SubsetSigmas sigmas(options.refine, options.threads, measured, mask);
   predict_sigma(preview, sigmas, options.refine.subset, noise);
   recommend(preview, sigmas, points, noise, options.sigma_target.value_or(kDemandedSigma), reference.size());

@@ -51,7 +51,8 @@ double reachable(const TrackOptions& options) {
 
 class SelfSimilarity {
  public:
-  SelfSimilarity(const TrackOptions& options, ImageView reference, ImageView roi, const Points& points)
+  SelfSimilarity(const TrackOptions& options, ImageView reference, ImageView roi,
+                 const fields::Points& points)
       : options_(options),
         reference_(reference),
         roi_(roi),
@@ -73,13 +74,13 @@ class SelfSimilarity {
  private:
   /// Points on a coarse lattice.
   std::vector<std::int64_t> samples() const {
-    const Grid& grid = points_.grid;
+    const Grid& grid = points_.grid();
     std::vector<std::int64_t> out;
     for (int j = 0; j < kSamples; ++j)
       for (int i = 0; i < kSamples; ++i) {
         const std::int64_t column = (2 * i + 1) * std::int64_t{grid.nx} / (2 * kSamples),
                            row = (2 * j + 1) * std::int64_t{grid.ny} / (2 * kSamples);
-        const std::int64_t point = points_.point_at[row * grid.nx + column];
+        const std::int64_t point = points_.nodes->point_at[row * grid.nx + column];
         if (point >= 0 && std::find(out.begin(), out.end(), point) == out.end()) out.push_back(point);
       }
     return out;
@@ -230,12 +231,12 @@ class SelfSimilarity {
 
   /// Points without another match, among others of that kind.
   void mark_unique(const std::vector<std::int64_t>& which, std::vector<float>& best) const {
-    const Grid& grid = points_.grid;
+    const Grid& grid = points_.grid();
     const std::vector<float> before = best;
     for (const std::int64_t i : which) {
       bool unique = before[i] == track::kNoAlternative;
       track::for_each_neighbour(
-          grid.nx, grid.ny, points_.point_at.data(), points_.node_of[i],
+          grid.nx, grid.ny, points_.nodes->point_at.data(), points_.nodes->node_of[i],
           [&](std::int64_t n) { unique = unique && before[n] == track::kNoAlternative; });
       if (unique) best[i] = track::kUnique;
     }
@@ -243,7 +244,7 @@ class SelfSimilarity {
 
   const TrackOptions& options_;
   const ImageView reference_, roi_;
-  const Points& points_;
+  const fields::Points& points_;
   const double reach_;
   ThreadPool pool_;
   Correlator correlator_;
@@ -254,7 +255,7 @@ class SelfSimilarity {
 }  // namespace
 
 std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
-                                     const Points& points) {
+                                     const fields::Points& points) {
   return SelfSimilarity(options, reference, roi, points).run();
 }
 

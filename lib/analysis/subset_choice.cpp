@@ -16,7 +16,7 @@ constexpr double kShare = 0.9;                 ///< of them that must be as good
 struct Sample {
   std::vector<int> x, y;
 
-  explicit Sample(const Points& points) {
+  explicit Sample(const fields::Points& points) {
     const std::int64_t count = std::min(kSamples, points.size());
     for (std::int64_t k = 0; k < count; ++k) {
       // Multiples of the golden ratio are spread evenly along rows and columns.
@@ -31,7 +31,7 @@ struct Sample {
 
 }  // namespace
 
-int smallest_subset(refine::SubsetSigmas& sigmas, const Points& points, double noise, double demanded,
+int smallest_subset(refine::SubsetSigmas& sigmas, const fields::Points& points, double noise, double demanded,
                     int largest) {
   const Sample sample(points);
   /// What nine of ten points keep.

@@ -13,13 +13,16 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/points.hpp"
+#include "analysis/reference_analysis.hpp"
+#include "fields/points.hpp"
 
 /// What a backend (CPU, CUDA) of tracking offers. `Sequence` decides which image a frame is compared with,
 /// and leaves images and points to the backend, wherever they lie.
 namespace dic::track {
 
-using analysis::Points;
+using analysis::ReferenceAnalysis;
+using fields::PointNodes;
+using fields::Points;
 
 /// An image in the memory of a backend.
 class Frame {
@@ -30,11 +33,12 @@ class Frame {
   mutable std::shared_ptr<const Image> suspicious;
 };
 
-/// Where the points lie in an image that was measured.
-class TrackedPositions {
+/// Where the points lie in an image, in the memory of a backend: as they were placed, or as a measurement
+/// found them.
+class PointPositions {
  public:
-  virtual ~TrackedPositions() = default;
-  /// For TrackingBackend::load_positions; empty where that is not possible.
+  virtual ~PointPositions() = default;
+  /// Bytes for TrackingBackend::load_positions; empty if a backend cannot save them, or points were placed.
   virtual std::vector<std::byte> save() const { return {}; }
 };
 
@@ -62,7 +66,7 @@ class Measurement {
  public:
   virtual ~Measurement() = default;
   /// Positions of the points in the image that is measured. To be called before `fetch`.
-  virtual std::shared_ptr<const TrackedPositions> positions() = 0;
+  virtual std::shared_ptr<const PointPositions> positions() = 0;
   /// Waits for the numbers of measured and of lost points. To be called before `fetch`.
   virtual PointCounts counts() = 0;
   /// Waits for field, noise, seconds and spans. To be called once.
@@ -109,17 +113,16 @@ class TrackingBackend {
   /// Takes the pixels of an image of the sequence's size and type. May be called while another thread
   /// measures.
   virtual std::shared_ptr<const Frame> take(ImageView image) = 0;
-  /// The original reference; to be called once, first. roi: 0 or 255, the reference's size; empty =
-  /// everywhere.
-  virtual std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference,
-                                                         Image roi) = 0;
-  /// A later image takes its place. positions: of the points in this image. before: the active reference
-  /// until now, where the points are likely to go on with their last motion; else null.
-  virtual std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
-                                                             const TrackedPositions& positions,
-                                                             const ActiveReference* before) = 0;
-  /// What TrackedPositions::save made; null where it did not come from there.
-  virtual std::shared_ptr<const TrackedPositions> load_positions(std::span<const std::byte>) const {
+  /// Places the points of the backend's nodes in an image. Displacements are then measured from there.
+  virtual std::shared_ptr<const PointPositions> place(const Points& points) = 0;
+  /// Makes an image the reference. positions: of the points in this image, from place(), or from a
+  /// measurement of this image: displacements are then those since the points were placed. before: the active
+  /// reference until now, if the points are likely to go on with their last motion; else null.
+  virtual std::unique_ptr<ActiveReference> make_reference(std::shared_ptr<const Frame> image,
+                                                          const PointPositions& positions,
+                                                          const ActiveReference* before) = 0;
+  /// Positions from the bytes that PointPositions::save made; null if they are not from there.
+  virtual std::shared_ptr<const PointPositions> load_positions(std::span<const std::byte>) const {
     return nullptr;
   }
   /// Variants that ran so far, for run.json.
@@ -130,9 +133,9 @@ class TrackingBackend {
   virtual std::string note() const { return {}; }
 };
 
-/// Opens a backend for options and images of the size and type of `image`.
-using BackendFactory =
-    std::function<std::unique_ptr<TrackingBackend>(const TrackOptions& options, const ImageView& image)>;
+/// Opens a backend for options and images of the size and type of `image`. The analysis must outlive it.
+using BackendFactory = std::function<std::unique_ptr<TrackingBackend>(
+    const TrackOptions& options, const ImageView& image, const ReferenceAnalysis& analysis)>;
 
 /// Who computes the strain of a frame.
 enum class StrainBy : std::uint8_t {
@@ -141,11 +144,18 @@ enum class StrainBy : std::uint8_t {
              ///< strain costs nothing, computes it all the same
 };
 
-std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const Points& points,
+/// What a backend measures. All of it must outlive the backend.
+struct MeasuredScene {
+  const PointNodes& points;
+  const ReferenceAnalysis& analysis;
+  Size image;  ///< size of every image, px
+};
+
+std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const MeasuredScene& scene,
                                           StrainBy strain_by);
-/// Opens the GPUs of these numbers; all GPUs if there is no number. image: of the sequence's size and type.
-/// Defined by exactly one file of cuda/, as the build has CUDA or not. Throws DeviceError.
+/// Opens the GPUs of these numbers; all GPUs if there is no number. image: any image of the sequence's size
+/// and type. Defined by one file of cuda/, depending on whether the build has CUDA. Throws DeviceError.
 std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions& options, const ImageView& image,
-                                           const Points& points, std::span<const int> ordinals);
+                                           const MeasuredScene& scene, std::span<const int> ordinals);
 
 }  // namespace dic::track

@@ -238,15 +238,16 @@ double blur_between(ImageView reference, ImageView current, const Field& field, 
   return blur >= kLeastBlur ? -blur : 0;
 }
 
-FocusMatch::FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
+FocusMatch::FocusMatch(TrackOptions options, ImageView reference, const Points& points,
+                       const ReferenceAnalysis& analysis,
                        const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open)
     : options_(std::move(options)),
       reference_(copy_of(reference)),
-      roi_(std::move(roi)),
       points_(points),
+      analysis_(analysis),
       spectrum_(spectrum),
       open_(std::move(open)),
-      patches_(points.noise_patches),
+      patches_(analysis.noise_patches),
       gpu_patches_(std::make_unique<analysis::GpuPatches>(patches_)),
       sharpness_(sharpness(reference, patches_)) {}
 
@@ -308,10 +309,12 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
   }
   const Image reference = analysis::low_pass(reference_.view(), blur > 0 ? after : prefilter, *threads_);
   active_.reset();
-  backend_ = open_(options, reference.view());
+  backend_.reset();
   const int border = static_cast<int>(std::ceil(kUnknownBorder * std::abs(blur)));
-  active_ = backend_->set_reference(backend_->take(reference.view()),
-                                    without_border(roi_, reference_.size(), border));
+  blurred_analysis_ = {without_border(analysis_.roi, reference_.size(), border), analysis_.alternatives,
+                       analysis_.noise_patches};
+  backend_ = open_(options, reference.view(), blurred_analysis_);
+  active_ = backend_->make_reference(backend_->take(reference.view()), *backend_->place(points_), nullptr);
   blur_ = blur;
   return *active_;
 }

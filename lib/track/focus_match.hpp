@@ -20,10 +20,12 @@ namespace dic::track {
 /// with the sharper image as blurred as the other by a Gaussian low-pass (docs/theory.md, Defocus).
 class FocusMatch {
  public:
-  /// options: with every choice made. reference: on the host; roi: empty = everywhere. spectrum: of the
-  /// reference. open: makes a backend for the images that are made as blurred as each other.
-  FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
-             const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open);
+  /// options: with every choice made. reference: on the host. points: in the reference. spectrum: of the
+  /// reference. open: makes a backend for the images that are made as blurred as each other. points and
+  /// analysis must outlive this object.
+  FocusMatch(TrackOptions options, ImageView reference, const Points& points,
+             const ReferenceAnalysis& analysis, const std::optional<analysis::PowerSpectrum>& spectrum,
+             BackendFactory open);
 
   /// A copy of a frame whose texture looks coarser or finer than that of the reference; else null, which
   /// costs next to nothing. May be called while another thread measures.
@@ -42,14 +44,16 @@ class FocusMatch {
   double noise_factor() const;
 
   TrackOptions options_;
-  Image reference_, roi_;
+  Image reference_;
   const Points& points_;
+  const ReferenceAnalysis& analysis_;
   std::optional<analysis::PowerSpectrum> spectrum_;
   BackendFactory open_;
-  std::vector<analysis::NoisePatch> patches_;
+  const std::vector<analysis::NoisePatch>& patches_;
   std::unique_ptr<analysis::GpuPatches> gpu_patches_;
   double sharpness_ = 0;                      ///< of the reference
   std::unique_ptr<ThreadPool> threads_;       ///< none until a frame is measured again
+  ReferenceAnalysis blurred_analysis_;        ///< of the last blur
   std::unique_ptr<TrackingBackend> backend_;  ///< of the last blur
   TrackOptions matched_;                      ///< what it got
   std::unique_ptr<ActiveReference> active_;

@@ -135,8 +135,8 @@ struct FrameOfBoth final : Frame {
 };
 const FrameOfBoth& both(const Frame& frame) { return static_cast<const FrameOfBoth&>(frame); }
 
-struct PositionsOfBoth final : TrackedPositions {
-  std::array<std::shared_ptr<const TrackedPositions>, 2> positions;
+struct PositionsOfBoth final : PointPositions {
+  std::array<std::shared_ptr<const PointPositions>, 2> positions;
 };
 
 class MeasurementOfBoth final : public Measurement {
@@ -144,7 +144,7 @@ class MeasurementOfBoth final : public Measurement {
   MeasurementOfBoth(Both<Measurement> measured, const RefineOptions& options)
       : measured_(std::move(measured)), options_(options) {}
 
-  std::shared_ptr<const TrackedPositions> positions() override {
+  std::shared_ptr<const PointPositions> positions() override {
     auto out = std::make_shared<PositionsOfBoth>();
     for (int k = 0; k < 2; ++k) out->positions[k] = measured_[k]->positions();
     return out;
@@ -193,12 +193,13 @@ class ReferenceOfBoth final : public ActiveReference {
 
 class BackendOfBoth final : public TrackingBackend {
  public:
-  BackendOfBoth(const BackendFactory& open, const TrackOptions& options, const ImageView& image)
+  BackendOfBoth(const BackendFactory& open, const TrackOptions& options, const ImageView& image,
+                const ReferenceAnalysis& analysis)
       : options_(options) {
     for (int k = 0; k < 2; ++k) {
       TrackOptions one = options;
       one.refine.order = k + 1;
-      backends_[k] = open(one, image);
+      backends_[k] = open(one, image, analysis);
     }
   }
 
@@ -207,20 +208,20 @@ class BackendOfBoth final : public TrackingBackend {
     for (int k = 0; k < 2; ++k) out->frames[k] = backends_[k]->take(image);
     return out;
   }
-  std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
-    return reference_of([&](int k) {
-      return backends_[k]->set_reference(both(*reference).frames[k],
-                                         k == 0 && !roi.empty() ? copy_of(roi) : std::move(roi));
-    });
+  std::shared_ptr<const PointPositions> place(const Points& points) override {
+    auto out = std::make_shared<PositionsOfBoth>();
+    for (int k = 0; k < 2; ++k) out->positions[k] = backends_[k]->place(points);
+    return out;
   }
-  std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
-                                                     const TrackedPositions& positions,
-                                                     const ActiveReference* before) override {
-    return reference_of([&](int k) {
-      return backends_[k]->replace_reference(
+  std::unique_ptr<ActiveReference> make_reference(std::shared_ptr<const Frame> image,
+                                                  const PointPositions& positions,
+                                                  const ActiveReference* before) override {
+    Both<ActiveReference> references;
+    for (int k = 0; k < 2; ++k)
+      references[k] = backends_[k]->make_reference(
           both(*image).frames[k], *static_cast<const PositionsOfBoth&>(positions).positions[k],
           before ? static_cast<const ReferenceOfBoth*>(before)->of(k) : nullptr);
-    });
+    return std::make_unique<ReferenceOfBoth>(std::move(references), options_);
   }
   std::vector<std::string> kernels() const override {
     std::set<std::string> all;
@@ -232,13 +233,6 @@ class BackendOfBoth final : public TrackingBackend {
   std::string note() const override { return backends_[0]->note(); }
 
  private:
-  template <typename Make>
-  std::unique_ptr<ActiveReference> reference_of(const Make& make) const {
-    Both<ActiveReference> references;
-    for (int k = 0; k < 2; ++k) references[k] = make(k);
-    return std::make_unique<ReferenceOfBoth>(std::move(references), options_);
-  }
-
   TrackOptions options_;
   Both<TrackingBackend> backends_;
 };
@@ -294,8 +288,8 @@ void choose_order(Field& first, const Field& second, int subset, SubsetWeights w
 }
 
 std::unique_ptr<TrackingBackend> with_both_orders(const BackendFactory& open, const TrackOptions& options,
-                                                  const ImageView& image) {
-  return std::make_unique<BackendOfBoth>(open, options, image);
+                                                  const ImageView& image, const ReferenceAnalysis& analysis) {
+  return std::make_unique<BackendOfBoth>(open, options, image, analysis);
 }
 
 }  // namespace dic::track

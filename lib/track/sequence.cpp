@@ -37,14 +37,16 @@ StrainBy strain_by(const TrackOptions& options) {
 }
 
 std::unique_ptr<TrackingBackend> open(const std::string& device, const TrackOptions& options,
-                                      const ImageView& reference, const Points& points) {
-  const auto open_one = [&](const TrackOptions& one, const ImageView& image) {
+                                      const ImageView& reference, const PointNodes& points,
+                                      const ReferenceAnalysis& analysis) {
+  const auto open_one = [&](const TrackOptions& one, const ImageView& image, const ReferenceAnalysis& known) {
     const DeviceName name = parse_tracking_device(device);
-    return name.backend == "cpu" ? open_cpu(one, points, strain_by(options))
-                                 : open_cuda(one, image, points, name.ordinals);
+    const MeasuredScene scene{points, known, image.size()};
+    return name.backend == "cpu" ? open_cpu(one, scene, strain_by(options))
+                                 : open_cuda(one, image, scene, name.ordinals);
   };
-  return options.automatic_order ? with_both_orders(open_one, options, reference)
-                                 : open_one(options, reference);
+  return options.automatic_order ? with_both_orders(open_one, options, reference, analysis)
+                                 : open_one(options, reference, analysis);
 }
 
 /// Throws UsageError where the members of a view that nobody checked lead outside.
@@ -73,32 +75,28 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
   return rasterize(roi, reference.size());
 }
 
-/// The points of an image, with what is known of them before any frame is measured.
-Points points_of(ImageView reference, const Image& roi, int step) {
-  Points points(make_grid(roi, step));
-  points.noise_patches = analysis::spread_noise_patches(reference.size(), points.x, points.y);
-  return points;
-}
-
-/// Those in some rows of the grid. Throws UsageError where it has no such rows.
-Points in_rows(Points all, const std::optional<GridRows>& rows) {
+/// The points in some rows of the grid. Throws UsageError if it has no such rows.
+Points in_rows(const Points& all, const std::optional<GridRows>& rows) {
   if (!rows) return all;
-  if (rows->first < 0 || rows->count < 1 || rows->count > all.grid.ny - rows->first)
-    throw UsageError("The grid has " + std::to_string(all.grid.ny) + " rows, not " +
+  if (rows->first < 0 || rows->count < 1 || rows->count > all.grid().ny - rows->first)
+    throw UsageError("The grid has " + std::to_string(all.grid().ny) + " rows, not " +
                      std::to_string(rows->count) + " from row " + std::to_string(rows->first) + " on.");
-  Grid grid = all.grid;
+  Grid grid = all.grid();
   grid.y0 = grid.y(rows->first);
   grid.ny = rows->count;
   const auto first = grid.inside.begin() + std::int64_t{rows->first} * grid.nx;
   grid.inside = std::vector<std::uint8_t>(first, first + grid.nodes());
-  Points some(std::move(grid));
-  some.noise_patches = std::move(all.noise_patches);
-  if (all.alternatives.empty()) return some;
-  const auto before = std::count(all.grid.inside.begin(),
-                                 all.grid.inside.begin() + std::int64_t{rows->first} * all.grid.nx, 1);
-  const auto from = all.alternatives.begin() + before;
-  some.alternatives.assign(from, from + some.size());
-  return some;
+  return Points(std::move(grid));
+}
+
+/// The values of points in some rows, from those of all points.
+std::vector<float> in_rows(std::vector<float> values, const Points& all,
+                           const std::optional<GridRows>& rows) {
+  if (!rows || values.empty()) return values;
+  const auto first_node = all.grid().inside.begin() + std::int64_t{rows->first} * all.grid().nx;
+  const auto before = std::count(all.grid().inside.begin(), first_node, 1);
+  const auto count = std::count(first_node, first_node + std::int64_t{rows->count} * all.grid().nx, 1);
+  return {values.begin() + before, values.begin() + before + count};
 }
 
 std::optional<analysis::PowerSpectrum> spectrum_of(ImageView reference, const Points& points, bool on_gpu) {
@@ -166,9 +164,9 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, const Roi& 
     : Sequence(options, reference, checked_roi(options, reference, roi)) {}
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
-    : Sequence(options, reference, std::move(roi), points_of(reference, roi, options.step)) {}
+    : Sequence(options, reference, std::move(roi), Points(make_grid(roi, options.step))) {}
 
-Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi, Points all)
+Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi, const Points& all)
     : reference_(reference),
       device_(choose_device(options, all.size())),
       spectrum_(spectrum_of(reference, all, on_gpu())),
@@ -176,38 +174,44 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi
       options_(
           with_known_bias(chosen(options, prefilter_, spectrum_, reference, roi, all, on_gpu()), spectrum_)),
       bias_(bias_of(options_, spectrum_)),
-      points_(in_rows(with_alternatives(std::move(all), reference, roi), options.rows)) {
+      points_(in_rows(all, options.rows)),
+      analysis_(analyse(std::move(roi), all)) {
   const Stopwatch watch;
-  const bool whole = everywhere(roi);
-  backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_);
+  backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference),
+                  *points_.nodes, analysis_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   auto first = take_checked(reference);
-  if (options_.reference_strategy == ReferenceStrategy::first) watch_focus(roi, whole);
-  active_reference_ = backend_->set_reference(std::move(first), whole ? Image() : std::move(roi));
+  if (options_.reference_strategy == ReferenceStrategy::first) watch_focus();
+  active_reference_ = backend_->make_reference(std::move(first), *backend_->place(points_), nullptr);
   reference_.data = nullptr;
   if (options_.camera)
     nodes_ = std::make_shared<const NodePositions>(
-        corrected_nodes(points_.grid, *options_.camera, options_.threads));
+        corrected_nodes(points_.grid(), *options_.camera, options_.threads));
   prepare_seconds_ += watch.seconds();
 }
 
-Points Sequence::with_alternatives(Points points, ImageView reference, const Image& roi) {
+/// Analyses the reference. all: the points of the whole grid.
+ReferenceAnalysis Sequence::analyse(Image roi, const Points& all) {
   const Stopwatch watch;
-  points.alternatives =
-      analysis::find_alternatives(options_, analysis::HostPixels(reference, on_gpu()).view(),
-                                  everywhere(roi) ? ImageView{} : roi.view(), points);
+  ReferenceAnalysis out;
+  if (!everywhere(roi)) out.roi = std::move(roi);
+  out.noise_patches = analysis::spread_noise_patches(reference_.size(), all.x, all.y);
+  const analysis::HostPixels pixels(reference_, on_gpu());
+  out.alternatives = in_rows(analysis::find_alternatives(options_, pixels.view(),
+                                                         out.roi.empty() ? ImageView{} : out.roi.view(), all),
+                             all, options_.rows);
   prepare_seconds_ = watch.seconds();
-  return points;
+  return out;
 }
 
-void Sequence::watch_focus(const Image& roi, bool whole) {
+void Sequence::watch_focus() {
   const analysis::HostPixels pixels(reference_, on_gpu());
-  const auto open_again = [this](const TrackOptions& options, const ImageView& image) {
-    return open(device_.device, options, image, points_);
+  const auto open_again = [this](const TrackOptions& options, const ImageView& image,
+                                 const ReferenceAnalysis& analysis) {
+    return open(device_.device, options, image, *points_.nodes, analysis);
   };
-  focus_ =
-      std::make_unique<FocusMatch>(prefilter_.for_backend(options_), pixels.view(),
-                                   whole ? Image() : copy_of(roi.view()), points_, spectrum_, open_again);
+  focus_ = std::make_unique<FocusMatch>(prefilter_.for_backend(options_), pixels.view(), points_, analysis_,
+                                        spectrum_, open_again);
 }
 
 std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
@@ -274,7 +278,7 @@ bool Sequence::restore_strategy(std::span<const std::byte> state, const TrackStr
                 last = located(head.last, state.subspan(state.size() / 2));
   if ((head.active >= 0 && !active.positions) || (head.last >= 0 && !last.positions)) return false;
   if (active.positions) {
-    auto replaced = backend_->replace_reference(take(read(active.frame)), *active.positions, nullptr);
+    auto replaced = backend_->make_reference(take(read(active.frame)), *active.positions, nullptr);
     if (head.has_original != 0) original_reference_ = std::move(active_reference_);
     active_reference_ = std::move(replaced);
   }
@@ -361,7 +365,7 @@ std::unique_ptr<Measurement> Sequence::measure_and_replace_reference(
   }
   const Stopwatch watch;
   active_ = {measured_, result->positions()};
-  active_reference_ = backend_->replace_reference(current, *active_.positions, active_reference_.get());
+  active_reference_ = backend_->make_reference(current, *active_.positions, active_reference_.get());
   result->add({.prepare = watch.seconds()});
   return result;
 }
@@ -375,7 +379,7 @@ std::unique_ptr<Measurement> Sequence::measure_or_replace_reference(
   if (found_share(counts) >= kLeastFound) return result;
   const Stopwatch watch;
   auto before =
-      std::exchange(active_reference_, backend_->replace_reference(last_frame_, *last_.positions, nullptr));
+      std::exchange(active_reference_, backend_->make_reference(last_frame_, *last_.positions, nullptr));
   result->add({.prepare = watch.seconds()});
   auto retried = active_reference_->measure(current, stop, {});
   if (retried->counts().measured > counts.measured) {

@@ -25,7 +25,7 @@ class Sequence {
   /// Throws UsageError, DeviceError.
   Sequence(const TrackOptions& options, ImageView reference, const Roi& roi);
 
-  const Grid& grid() const { return points_.grid; }
+  const Grid& grid() const { return points_.grid(); }
   const TrackingBackend& backend() const { return *backend_; }
   /// With what was chosen from the reference.
   const TrackOptions& options() const { return options_; }
@@ -48,19 +48,19 @@ class Sequence {
   /// The points in a frame, the first one being 0; -1 = in the reference.
   struct Located {
     std::int64_t frame = -1;
-    std::shared_ptr<const TrackedPositions> positions;
+    std::shared_ptr<const PointPositions> positions;
   };
 
   std::vector<std::byte> state_after(Measurement& measured) const;
   bool restore_strategy(std::span<const std::byte> state, const TrackStream::ReadFrame& read);
   Sequence(const TrackOptions& options, ImageView reference, Image roi);
   /// all: the points of the whole grid.
-  Sequence(const TrackOptions& options, ImageView reference, Image&& roi, Points all);
-  Points with_alternatives(Points points, ImageView reference, const Image& roi);
+  Sequence(const TrackOptions& options, ImageView reference, Image&& roi, const Points& all);
+  ReferenceAnalysis analyse(Image roi, const Points& all);
   bool on_gpu() const { return device_.device != "cpu"; }
   std::shared_ptr<const Frame> take_checked(ImageView image) const;
   std::shared_ptr<const Frame> take_filtered(ImageView image, bool is_in_gpu) const;
-  void watch_focus(const Image& roi, bool whole);
+  void watch_focus();
   std::unique_ptr<Measurement> measure_subsets(std::shared_ptr<const Frame> current,
                                                const std::stop_token& stop, const NextFrame& next,
                                                std::vector<FieldStep>& steps);
@@ -79,7 +79,8 @@ class Sequence {
   TrackOptions options_;                                     ///< every choice made
   std::shared_ptr<const analysis::InterpolationBias> bias_;  ///< null = not subtracted
   double prepare_seconds_ = 0;
-  Points points_;
+  Points points_;  ///< in the reference
+  ReferenceAnalysis analysis_;
   std::unique_ptr<TrackingBackend> backend_;
   std::unique_ptr<ActiveReference> active_reference_;
   /// The first one, when another has taken its place, as long as it is recognized (strategy automatic).

@@ -33,7 +33,7 @@ ROOMS = {
     "camera": {"core"},
     "calibrate": {"core"},
     "synth": {"core", "image", "io"},
-    "analysis": {"core", "refine"},
+    "analysis": {"core", "fields", "refine"},
     "track": {"core", "analysis", "correlate", "features", "fields", "refine"},
     "run": {"core", "image", "io", "draw", "analysis", "track"},
     "vsg": {"core", "draw", "track"},

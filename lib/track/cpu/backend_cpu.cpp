@@ -27,16 +27,23 @@ namespace {
 /// What the references of one backend share.
 struct Shared {
   TrackOptions options;
-  const Points& points;
+  const PointNodes& points;
+  const ReferenceAnalysis& analysis;
+  const Size image;
   StrainBy strain_by;
-  Image roi;  ///< of the original reference; empty = everywhere
   Correlator correlator;
   ThreadPool pool;
   RefinementMemory memory;
   std::set<std::string> kernels;
 
-  Shared(const TrackOptions& o, const Points& p, StrainBy s)
-      : options(o), points(p), strain_by(s), correlator("cpu", o.threads), pool(o.threads) {}
+  Shared(const TrackOptions& o, const MeasuredScene& scene, StrainBy s)
+      : options(o),
+        points(scene.points),
+        analysis(scene.analysis),
+        image(scene.image),
+        strain_by(s),
+        correlator("cpu", o.threads),
+        pool(o.threads) {}
 };
 
 static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<MaterialPoint> &&
@@ -71,12 +78,13 @@ bool makes_sense(const MaterialPoint& point) {
 
 bool lies_in(Size image, int x, int y) { return x >= 0 && y >= 0 && x < image.width && y < image.height; }
 
-struct HostPositions final : TrackedPositions {
-  FollowedPoints points;
+struct HostPositions final : PointPositions {
+  LocatedPoints points;
 
-  explicit HostPositions(FollowedPoints p) : points(std::move(p)) {}
+  explicit HostPositions(LocatedPoints p) : points(std::move(p)) {}
 
   std::vector<std::byte> save() const override {
+    if (!points.are_followed) return {};
     std::vector<std::byte> bytes;
     for (const auto part : {std::as_bytes(std::span(points.x)), std::as_bytes(std::span(points.y)),
                             std::as_bytes(std::span(points.material))})
@@ -88,7 +96,8 @@ struct HostPositions final : TrackedPositions {
 /// Points of an image of this size; null where they are not so many, or elsewhere.
 std::shared_ptr<const HostPositions> positions_in(std::span<const std::byte> bytes, std::size_t points,
                                                   Size image) {
-  FollowedPoints followed;
+  LocatedPoints followed;
+  followed.are_followed = true;
   followed.x.resize(points);
   followed.y.resize(points);
   followed.material.resize(points);
@@ -118,11 +127,11 @@ RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t
 
 class CpuMeasurement final : public Measurement {
  public:
-  CpuMeasurement(const Points& points, const ImageView& image, MeasuredFrame measured)
-      : points_(points), width_(image.width), height_(image.height), measured_(std::move(measured)) {}
+  CpuMeasurement(const PointNodes& points, Size image, MeasuredFrame measured)
+      : points_(points), image_(image), measured_(std::move(measured)) {}
 
-  std::shared_ptr<const TrackedPositions> positions() override {
-    return std::make_shared<HostPositions>(FollowedPoints(points_, measured_.result.field, width_, height_));
+  std::shared_ptr<const PointPositions> positions() override {
+    return std::make_shared<HostPositions>(LocatedPoints(points_, measured_.result.field, image_));
   }
   PointCounts counts() override {
     const NodeValues<Status>& status = measured_.result.field.status;
@@ -132,8 +141,8 @@ class CpuMeasurement final : public Measurement {
  private:
   MeasuredFrame read() override { return std::move(measured_); }
 
-  const Points& points_;
-  int width_, height_;
+  const PointNodes& points_;
+  Size image_;
   MeasuredFrame measured_;
 };
 
@@ -143,7 +152,7 @@ class CpuReference final : public ActiveReference {
                RawVector<RefinedPoint> last)
       : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options, shared.pool) {
     reference_.last = std::move(last);
-    reference_noise_ = noise_of(reference_.image(), shared_.points);
+    reference_noise_ = noise_of(reference_.image());
     shared_.kernels.insert(reference_.refiner.kernel());
   }
 
@@ -170,11 +179,12 @@ class CpuReference final : public ActiveReference {
     is_last() ? reference_.last.clear() : keep_as_last(results);
     if (shared_.options.split)
       SplitSubsets(shared_.points, reference_, shared_.options.step, results).run(stop);
-    ChanceMatches(shared_.points, reference_, shared_.options.step, results).reject();
+    ChanceMatches(shared_.points, reference_, shared_.analysis.alternatives, shared_.options.step, results)
+        .reject();
     mark_out_of_image(shared_.points, reference_, results);
     measured.noise = estimate_noise(results);
-    measured.field = field_of(results, analysis::noise_model(shared_.options, image, reference_noise_,
-                                                             noise_of(image, shared_.points)));
+    measured.field =
+        field_of(results, analysis::noise_model(shared_.options, image, reference_noise_, noise_of(image)));
     if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
     measured.seconds.refine = watch.lap();
     mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
@@ -187,7 +197,7 @@ class CpuReference final : public ActiveReference {
                {"search", seconds.search},
                {"refine", seconds.refine},
                {"strain", seconds.strain}});
-    return std::make_unique<CpuMeasurement>(shared_.points, image,
+    return std::make_unique<CpuMeasurement>(shared_.points, image.size(),
                                             MeasuredFrame{std::move(measured), has_strain});
   }
 
@@ -244,8 +254,8 @@ class CpuReference final : public ActiveReference {
     return *middle;
   }
 
-  static double noise_of(const ImageView& image, const Points& points) {
-    return analysis::image_noise(image, points.noise_patches);
+  double noise_of(const ImageView& image) const {
+    return analysis::image_noise(image, shared_.analysis.noise_patches);
   }
 
   Field field_of(std::span<const RefinedPoint> results, const NoiseModel& noise) const {
@@ -288,26 +298,23 @@ class CpuReference final : public ActiveReference {
 
 class CpuBackend final : public TrackingBackend {
  public:
-  CpuBackend(const TrackOptions& options, const Points& points, StrainBy strain_by)
-      : shared_(options, points, strain_by) {}
+  CpuBackend(const TrackOptions& options, const MeasuredScene& scene, StrainBy strain_by)
+      : shared_(options, scene, strain_by) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
-  std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
-    shared_.roi = std::move(roi);
-    image_ = static_cast<const HostFrame&>(*reference).image.size();
-    return std::make_unique<CpuReference>(shared_, std::move(reference), Subsets(shared_.points, shared_.roi),
-                                          RawVector<RefinedPoint>());
+  std::shared_ptr<const PointPositions> place(const Points& points) override {
+    return std::make_shared<HostPositions>(LocatedPoints(points, shared_.image));
   }
-  std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
-                                                     const TrackedPositions& positions,
-                                                     const ActiveReference* before) override {
-    const FollowedPoints& points = static_cast<const HostPositions&>(positions).points;
+  std::unique_ptr<ActiveReference> make_reference(std::shared_ptr<const Frame> image,
+                                                  const PointPositions& positions,
+                                                  const ActiveReference* before) override {
+    const LocatedPoints& points = static_cast<const HostPositions&>(positions).points;
     return std::make_unique<CpuReference>(
-        shared_, std::move(image), Subsets(shared_.points, points, shared_.roi),
+        shared_, std::move(image), Subsets(shared_.points, points, shared_.analysis.roi),
         before ? static_cast<const CpuReference*>(before)->last() : RawVector<RefinedPoint>());
   }
-  std::shared_ptr<const TrackedPositions> load_positions(std::span<const std::byte> bytes) const override {
-    return positions_in(bytes, shared_.points.x.size(), image_);
+  std::shared_ptr<const PointPositions> load_positions(std::span<const std::byte> bytes) const override {
+    return positions_in(bytes, shared_.points.node_of.size(), shared_.image);
   }
   std::vector<std::string> kernels() const override {
     return {shared_.kernels.begin(), shared_.kernels.end()};
@@ -316,14 +323,13 @@ class CpuBackend final : public TrackingBackend {
 
  private:
   Shared shared_;
-  Size image_;
 };
 
 }  // namespace
 
-std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const Points& points,
+std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const MeasuredScene& scene,
                                           StrainBy strain_by) {
-  return std::make_unique<CpuBackend>(options, points, strain_by);
+  return std::make_unique<CpuBackend>(options, scene, strain_by);
 }
 
 }  // namespace dic::track

@@ -4,10 +4,11 @@
 
 namespace dic::track {
 
-ChanceMatches::ChanceMatches(const Points& points, const HostReference& reference, int step,
-                             std::span<RefinedPoint> results)
+ChanceMatches::ChanceMatches(const PointNodes& points, const HostReference& reference,
+                             std::span<const float> alternatives, int step, std::span<RefinedPoint> results)
     : points_(points),
       reference_(reference),
+      alternatives_(alternatives),
       results_(results),
       frame_{points, reference, results},
       large_(large_group(reference.refiner.options().subset, step)),
@@ -21,7 +22,7 @@ void ChanceMatches::reject() {
     if (p.status == Status::ok && is_mirrored(p.shape)) p.status = Status::low_correlation;
   });
   find_groups();
-  if (!points_.alternatives.empty()) find_ambiguous();
+  if (!alternatives_.empty()) find_ambiguous();
   give_up_chance();
 }
 
@@ -30,11 +31,11 @@ void ChanceMatches::find_ambiguous() {
   const double subset = reference_.refiner.options().subset;
   std::vector<std::int32_t> unique(results_.size()), as_good(results_.size());
   const auto repeats = [&](std::int64_t i) {
-    return is_as_good(points_.alternatives[i], results_[i].residual_sd, subset * subset);
+    return is_as_good(alternatives_[i], results_[i].residual_sd, subset * subset);
   };
   for (std::int64_t i = 0; i < reference_.size(); ++i) {
     if (results_[i].status != Status::ok) continue;
-    unique[parent_[i]] += points_.alternatives[i] == kUnique;
+    unique[parent_[i]] += alternatives_[i] == kUnique;
     as_good[parent_[i]] += repeats(i);
   }
   for (std::int64_t i = 0; i < reference_.size(); ++i) {

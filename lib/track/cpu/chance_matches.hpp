@@ -12,9 +12,9 @@ namespace dic::track {
 /// frame.
 class ChanceMatches {
  public:
-  /// results: by point; receives the new statuses.
-  ChanceMatches(const Points& points, const HostReference& reference, int step,
-                std::span<RefinedPoint> results);
+  /// alternatives: see ReferenceAnalysis. results: by point; receives the new statuses.
+  ChanceMatches(const PointNodes& points, const HostReference& reference, std::span<const float> alternatives,
+                int step, std::span<RefinedPoint> results);
 
   void reject();
 
@@ -26,8 +26,9 @@ class ChanceMatches {
   void give_up_chance();
   void find_ambiguous();
 
-  const Points& points_;
+  const PointNodes& points_;
   const HostReference& reference_;
+  const std::span<const float> alternatives_;
   std::span<RefinedPoint> results_;
   const FramePoints frame_;
   const std::int64_t large_;

@@ -5,7 +5,7 @@
 
 namespace dic::track {
 
-void mark_out_of_image(const Points& grid_points, const HostReference& reference,
+void mark_out_of_image(const PointNodes& grid_points, const HostReference& reference,
                        std::span<RefinedPoint> results) {
   const FramePoints points{grid_points, reference, results};
   const int radius = reference.refiner.options().subset / 2;

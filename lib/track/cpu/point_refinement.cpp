@@ -11,7 +11,7 @@
 namespace dic::track {
 static_assert(RefinementOperations<PointRefinement>);
 
-PointRefinement::PointRefinement(const Points& points, const HostReference& reference, ImageView current,
+PointRefinement::PointRefinement(const PointNodes& points, const HostReference& reference, ImageView current,
                                  std::span<const Start> starts, RefinementMemory& memory,
                                  std::stop_token stop, std::function<void()> check_stop)
     : points_(points),

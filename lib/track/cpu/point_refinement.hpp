@@ -37,7 +37,7 @@ class PointRefinement {
   static constexpr bool kSpeculative = false;
 
   /// check_stop throws where `stop` was requested.
-  PointRefinement(const Points& points, const HostReference& reference, ImageView current,
+  PointRefinement(const PointNodes& points, const HostReference& reference, ImageView current,
                   std::span<const Start> starts, RefinementMemory& memory, std::stop_token stop,
                   std::function<void()> check_stop);
 
@@ -65,7 +65,7 @@ class PointRefinement {
   void find_front();
   LostPoints find_lost() const;
 
-  const Points& points_;
+  const PointNodes& points_;
   const HostReference& reference_;
   const ImageView current_;
   std::span<const Start> starts_;

@@ -5,7 +5,7 @@
 
 namespace dic::track {
 
-SplitSubsets::SplitSubsets(const Points& points, const HostReference& reference, int step,
+SplitSubsets::SplitSubsets(const PointNodes& points, const HostReference& reference, int step,
                            std::span<RefinedPoint> results)
     : points_(points),
       reference_(reference),

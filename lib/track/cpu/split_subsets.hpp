@@ -14,7 +14,7 @@ namespace dic::track {
 class SplitSubsets {
  public:
   /// results: by point; receives the new ones.
-  SplitSubsets(const Points& points, const HostReference& reference, int step,
+  SplitSubsets(const PointNodes& points, const HostReference& reference, int step,
                std::span<RefinedPoint> results);
 
   void run(const std::stop_token& stop);
@@ -39,7 +39,7 @@ class SplitSubsets {
   /// Gives up a doubtful point, unless all around it predict its value.
   void give_up_contradicted(std::int64_t i);
 
-  const Points& points_;
+  const PointNodes& points_;
   const HostReference& reference_;
   std::span<RefinedPoint> results_;
   const FramePoints frame_;

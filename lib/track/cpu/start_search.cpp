@@ -13,7 +13,7 @@ void StartSearch::for_each_of(std::span<const std::int64_t> which, const Body& b
 
 static_assert(StartSearchOperations<StartSearch>);
 
-StartSearch::StartSearch(const Points& points, HostReference& reference, ImageView current,
+StartSearch::StartSearch(const PointNodes& points, HostReference& reference, ImageView current,
                          Correlator& correlator, std::optional<int> range, std::function<void()> check_stop,
                          std::set<std::string>& variants)
     : points_(points),

@@ -28,7 +28,7 @@ class StartSearch {
 
   /// range: see TrackOptions::search. check_stop throws where the measurement was cancelled; variants
   /// collects what ran.
-  StartSearch(const Points& points, HostReference& reference, ImageView current, Correlator& correlator,
+  StartSearch(const PointNodes& points, HostReference& reference, ImageView current, Correlator& correlator,
               std::optional<int> range, std::function<void()> check_stop, std::set<std::string>& variants);
 
   bool automatic() const { return !range_; }
@@ -54,7 +54,7 @@ class StartSearch {
   template <typename Body>
   void for_each_of(std::span<const std::int64_t> which, const Body& body) const;
 
-  const Points& points_;
+  const PointNodes& points_;
   HostReference& reference_;
   const ImageView current_;
   Correlator& correlator_;

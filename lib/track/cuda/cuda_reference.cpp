@@ -17,8 +17,8 @@ class CudaMeasurement final : public Measurement {
                   std::future<void> queued)
       : device_(device), field_(std::move(field)), frame_(std::move(frame)), queued_(std::move(queued)) {}
 
-  std::shared_ptr<const TrackedPositions> positions() override {
-    return std::make_shared<DevicePositions>(field_, frame_->image.width, frame_->image.height);
+  std::shared_ptr<const PointPositions> positions() override {
+    return std::make_shared<DevicePositions>(field_, frame_->image.size());
   }
   PointCounts counts() override {
     queued_.get();

@@ -12,31 +12,32 @@
 #include "track/cuda/image_access/image_access.hpp"
 #include "track/cuda/memory/device_frame.hpp"
 #include "track/cuda/memory/object_pool.hpp"
-#include "track/cuda/tracked_positions.hpp"
+#include "track/cuda/point_positions.hpp"
 
 namespace dic::track::cuda {
 
 /// A grid's points in the memory of a GPU, in the original reference.
 class DevicePoints {
  public:
-  DevicePoints(const Points& points, const kernels::Stream& stream);
+  /// The analysis must outlive this object.
+  DevicePoints(const PointNodes& points, const ReferenceAnalysis& analysis, const kernels::Stream& stream);
 
   std::int64_t size() const { return size_; }
   kernels::DeviceGrid grid() const { return grid_; }
   const Cells& cells() const { return cells_; }
   /// Without subsets, which belong to a reference.
   kernels::GridPoints points() const;
-  /// See Points::alternatives; null where no texture repeats itself.
+  /// See ReferenceAnalysis::alternatives; null where no texture repeats itself.
   const float* alternatives() const {
     return repeats_ ? static_cast<const float*>(alternatives_.data()) : nullptr;
   }
-  /// To be called once: the ROI, in host memory that outlives this object; empty = everywhere.
-  void set_roi(const ImageView& roi, const kernels::Stream& stream);
   const ImageView& roi_on_host() const { return roi_on_host_; }
   /// Device memory.
   const ImageView& roi() const { return roi_; }
 
  private:
+  void upload_roi(const ImageView& roi, const kernels::Stream& stream);
+
   std::int64_t size_;
   kernels::DeviceGrid grid_;
   Cells cells_;

@@ -15,7 +15,7 @@ namespace dic::track::cuda {
 /// to the host and refines its own starts; the first one does what lies between.
 class FeatureSearch {
  public:
-  explicit FeatureSearch(const Points& points) : points_(points) {}
+  explicit FeatureSearch(const PointNodes& points) : points_(points) {}
 
   /// Makes room for the points; called for the first GPU alone, before all bring theirs.
   void reserve();
@@ -33,7 +33,7 @@ class FeatureSearch {
   std::vector<kernels::RefineTask> tasks(const kernels::PointRange& own) const;
 
  private:
-  const Points& points_;
+  const PointNodes& points_;
   std::vector<kernels::TrackedPoint> tracked_;  ///< by point, as all that follow
   std::vector<kernels::PreparedSubset> subsets_;
   LostPoints lost_;

@@ -66,12 +66,27 @@ const PositionsMemory& FieldPipeline::locate(const DevicePositions& positions) {
     const kernels::GridPoints points = points_.points();
     int* x = positions_.centres.reserve<int>(2 * points.count);
     auto* material = positions_.material.reserve<MaterialPoint>(points.count);
-    kernels::launch_follow_points(points, positions.field->arrays(), positions.width, positions.height, x,
-                                  x + points.count, material, stream_.handle());
+    positions_.are_followed = positions.field != nullptr;
+    if (positions.field)
+      kernels::launch_follow_points(points, positions.field->arrays(), positions.image.width,
+                                    positions.image.height, x, x + points.count, material, stream_.handle());
+    else
+      upload(positions.placed, x, material);
     made_.record(stream_);
   };
   worker_.submit(queue).get();
   return positions_;
+}
+
+/// Queues copying points to the GPU: to the centres, x and then y, and to the material points.
+void FieldPipeline::upload(const LocatedPoints& points, int* centres, MaterialPoint* material) const {
+  const std::size_t n = points.x.size();
+  kernels::upload(centres, points.x.data(), n * sizeof(int), stream_);
+  kernels::upload(centres + n, points.y.data(), n * sizeof(int), stream_);
+  const std::vector<MaterialPoint> unmoved(points.material.empty() ? n : 0);
+  kernels::upload(material, points.material.empty() ? unmoved.data() : points.material.data(),
+                  n * sizeof(MaterialPoint), stream_);
+  stream_.synchronize("the positions of points");
 }
 
 /// Queues copying the points of all GPUs to where the field is made.

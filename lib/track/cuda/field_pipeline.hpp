@@ -8,8 +8,8 @@
 #include "core/worker.hpp"
 #include "track/cuda/device_reference.hpp"
 #include "track/cuda/memory/device_field.hpp"
+#include "track/cuda/point_positions.hpp"
 #include "track/cuda/split_subsets.hpp"
-#include "track/cuda/tracked_positions.hpp"
 
 namespace dic::track::cuda {
 
@@ -44,10 +44,11 @@ class FieldPipeline {
   void wait_until_gathered(const kernels::Stream& stream) const;
   /// What is queued on `stream` from now on waits for all fields and positions that were queued.
   void wait_until_made(const kernels::Stream& stream) const { stream.wait(made_); }
-  /// Queues where the points lie in a later image, behind all fields that were submitted.
+  /// Queues finding where the points lie in an image, behind all fields that were submitted.
   const PositionsMemory& locate(const DevicePositions& positions);
 
  private:
+  void upload(const LocatedPoints& points, int* centres, MaterialPoint* material) const;
   void gather(const std::vector<MeasuredPart>& parts, const DeviceField& field);
   void measure_parts(const DeviceReference& reference, const DeviceFrame& frame, const DeviceField& field);
   void make(const DeviceReference& reference, const ImageNoises& noises, const DeviceField& field);

@@ -20,7 +20,7 @@ namespace dic::track::cuda {
 class GpuContext {
  public:
   GpuContext(int rank, const kernels::Device& device, const TrackOptions& options, const ImageMemory& memory,
-             const Points& points);
+             const MeasuredScene& scene);
 
   int rank() const { return rank_; }  ///< 0, 1, ... among the GPUs of a backend
   const kernels::Device& device() const { return device_; }

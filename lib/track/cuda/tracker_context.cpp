@@ -36,14 +36,15 @@ void SharedCoarseSearch::run(DeviceReference& reference, const PyramidSource& cu
   field_.v.assign(field_.v.size(), 0);
 }
 
-TrackerContext::TrackerContext(const TrackOptions& options, const ImageView& image, const Points& points,
-                               const std::vector<kernels::Device>& devices)
+TrackerContext::TrackerContext(const TrackOptions& options, const ImageView& image,
+                               const MeasuredScene& scene, const std::vector<kernels::Device>& devices)
     : options_(options),
-      points_(points),
-      memory_(options, checked(image), points.size(), free_memory(devices)),
-      gpus_(options, memory_, points, devices),
+      points_(scene.points),
+      memory_(options, checked(image), scene.points.size(), free_memory(devices)),
+      gpus_(options, memory_, scene, devices),
       coarse_(gpus_.first().search().whole),
-      features_(points),
-      fields_(options, memory_, points.shared_grid, gpus_.first().device().index, gpus_.first().points()) {}
+      features_(scene.points),
+      fields_(options, memory_, scene.points.shared_grid, gpus_.first().device().index,
+              gpus_.first().points()) {}
 
 }  // namespace dic::track::cuda

@@ -33,11 +33,11 @@ class SharedCoarseSearch {
 class TrackerContext {
  public:
   /// image: of the sequence's size and type. The first device is the current one. Throws DeviceError.
-  TrackerContext(const TrackOptions& options, const ImageView& image, const Points& points,
+  TrackerContext(const TrackOptions& options, const ImageView& image, const MeasuredScene& scene,
                  const std::vector<kernels::Device>& devices);
 
   const TrackOptions& options() const { return options_; }
-  const Points& points() const { return points_; }
+  const PointNodes& points() const { return points_; }
   const ImageMemory& image_memory() const { return memory_; }
   GpuGroup& gpus() { return gpus_; }
   const GpuGroup& gpus() const { return gpus_; }
@@ -50,7 +50,7 @@ class TrackerContext {
 
  private:
   const TrackOptions options_;
-  const Points& points_;
+  const PointNodes& points_;
   const ImageMemory memory_;
   GpuGroup gpus_;
   SharedCoarseSearch coarse_;

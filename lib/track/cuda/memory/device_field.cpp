@@ -33,7 +33,7 @@ class Layout {
   std::size_t bytes_ = 0;
 };
 
-/// TrackedPositions a field in a block. Returns its size in bytes.
+/// PointPositions a field in a block. Returns its size in bytes.
 std::size_t place(void* block, std::int64_t nodes, FieldLayout& field) {
   FieldArrays& arrays = field.arrays;
   Layout layout(block);

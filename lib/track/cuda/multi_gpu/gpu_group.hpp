@@ -24,7 +24,7 @@ struct GroupFrame final : Frame {
 class GpuGroup {
  public:
   /// memory: for images, of each GPU.
-  GpuGroup(const TrackOptions& options, const ImageMemory& memory, const Points& points,
+  GpuGroup(const TrackOptions& options, const ImageMemory& memory, const MeasuredScene& scene,
            const std::vector<kernels::Device>& devices);
 
   int size() const { return static_cast<int>(gpus_.size()); }
@@ -44,7 +44,7 @@ class GpuGroup {
 
   double noise_of(const ImageView& image);
 
-  const Points& points_;
+  const std::vector<analysis::NoisePatch>& noise_patches_;
   std::vector<std::unique_ptr<GpuContext>> gpus_;  ///< by rank, at least one
   const bool peer_access_;
   const bool shares_rows_;  ///< each GPU has some rows of a frame from the host, and sends them to the others

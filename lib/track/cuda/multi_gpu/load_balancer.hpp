@@ -13,7 +13,7 @@ namespace dic::track::cuda {
 /// one GPU.
 class LoadBalancer {
  public:
-  LoadBalancer(const Points& points, int gpus)
+  LoadBalancer(const PointNodes& points, int gpus)
       : points_(points), latest_(first_partition(points.size(), gpus)), seconds_(gpus) {}
 
   /// That suited the last frames.
@@ -35,7 +35,7 @@ class LoadBalancer {
   /// Frames between two moves: single frames differ in time, and between moves lists can be kept.
   static constexpr int kFrames = 4;
 
-  const Points& points_;
+  const PointNodes& points_;
   Partition latest_;
   std::vector<double> seconds_;  ///< by GPU, since the last move
   std::int64_t frames_ = 0;

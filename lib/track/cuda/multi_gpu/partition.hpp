@@ -4,7 +4,7 @@
 #include <dic/shared/point_range.hpp>
 #include <vector>
 
-#include "analysis/points.hpp"
+#include "fields/points.hpp"
 
 /// Which GPU measures which points.
 namespace dic::track::cuda {
@@ -30,12 +30,12 @@ int gpus_for(std::int64_t points, int devices);
 Partition first_partition(std::int64_t points, int gpus);
 
 /// The own points of a GPU, and those around that decide on them and on points that may become its own.
-PointRange known_points(const analysis::Points& points, const PointRange& own);
+PointRange known_points(const fields::PointNodes& points, const PointRange& own);
 
 /// The partition of the next frames, after GPUs took so many seconds for their parts: boundaries move half
 /// the way to equal times, at most by kLargestMove rows. Which GPU measures a point does not change the
 /// result.
-Partition balanced(const analysis::Points& points, const Partition& partition,
+Partition balanced(const fields::PointNodes& points, const Partition& partition,
                    const std::vector<double>& seconds);
 
 }  // namespace dic::track::cuda
