@@ -33,7 +33,7 @@ void run_export(ExportFlags& flags) {
   if (job.output.empty()) job.output = "table." + std::string(ending_of(job.format));
   refuse_input("-o", job.output, {Result(job.result).path()});
   if (!flags.force && std::filesystem::exists(job.output))
-    throw FileError(job.output.string() + " is there already: give another name with -o, or --force.");
+    throw FileError(job.output.string() + " already exists: give another name with -o, or --force.");
   const Interruption interruption;
   {
     ProgressLine line(!flags.quiet);

@@ -29,7 +29,7 @@ struct ReportFlags {
 void run_report(const ReportFlags& flags) {
   const Result result(flags.result);
   if (!flags.force && std::filesystem::exists(flags.output))
-    throw FileError(flags.output + " is there already: give another name with -o, or --force.");
+    throw FileError(flags.output + " already exists: give another name with -o, or --force.");
   const std::vector<std::string> arguments = flags.images.empty() ? images_of(result) : flags.images;
   const NamedImages images = flags.no_image || arguments.empty() ? NamedImages() : NamedImages(arguments);
   const std::string html = report_html(result, flags.description, images, flags.frames);

@@ -5,6 +5,7 @@
 #include <dic/track_options.hpp>
 #include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "commands.hpp"
 #include "config_file.hpp"
@@ -24,6 +25,8 @@ constexpr const char* kTrackExamples =
     "  dic track clip.avi --subset 21 --step 3 --csv       finer, with tables\n"
     "  dic track loaded.tif --reference start.tif --roi-rect 100,80,400,300 --scale 0.02 -o result\n"
     "\n";
+
+constexpr const char* kCommonOptions = "Common options";
 
 /// Gives a value of the command line or a configuration file to the job.
 void set(TrackJob& job, const TrackOption& option, const std::string& value) {
@@ -81,8 +84,23 @@ void add_value(CLI::App& command, TrackJob& job, const TrackOption& option) {
   }
 }
 
+/// The heading under which help texts show an option; empty for one that they do not show.
+std::string heading_of(const TrackOption& option) {
+  switch (option.level) {
+    case OptionLevel::common:
+      return kCommonOptions;
+    case OptionLevel::advanced:
+      return "Advanced";
+    case OptionLevel::hidden:
+      return "";
+    case OptionLevel::usual:
+      break;
+  }
+  return option.group;
+}
+
 void add_option(CLI::App& command, TrackJob& job, const TrackOption& option) {
-  command.option_defaults()->group(option.group);
+  command.option_defaults()->group(heading_of(option));
   if (option.kind == OptionKind::flag)
     add_flag(command, job, option);
   else if (option.kind == OptionKind::polygons)
@@ -91,13 +109,15 @@ void add_option(CLI::App& command, TrackJob& job, const TrackOption& option) {
     add_value(command, job, option);
 }
 
-void add_group(CLI::App& command, TrackJob& job, const std::string& group) {
+/// Adds the options of some groups, in the order of the table.
+void add_groups(CLI::App& command, TrackJob& job, const std::vector<std::string>& groups, OptionLevel level) {
   for (const TrackOption& option : track_options())
-    if (option.group == group) add_option(command, job, option);
+    if (option.level == level && std::ranges::find(groups, option.group) != groups.end())
+      add_option(command, job, option);
 }
 
 void add_frames(CLI::App& command, TrackFlags& flags) {
-  command.option_defaults()->group("Input");
+  command.option_defaults()->group(kCommonOptions);
   command
       .add_option("FRAMES", flags.job.frames,
                   "Images, quoted globs, folders, or one video; the first is the reference")
@@ -164,10 +184,13 @@ void run_track(CLI::App& command, TrackFlags& flags) {
 }  // namespace
 
 void add_run_options(CLI::App& command, TrackFlags& flags) {
-  for (const char* group : {"Input", "Measurement", "Output", "Running"})
-    add_group(command, flags.job, group);
-  for (const char* name : {"--force", "--resume"}) command.get_option(name)->configurable(false);
+  const std::vector<std::string> groups = {"Input", "Measurement", "Output", "Running"};
+  add_groups(command, flags.job, groups, OptionLevel::common);
+  add_groups(command, flags.job, groups, OptionLevel::usual);
   add_program(command, flags);
+  add_groups(command, flags.job, groups, OptionLevel::advanced);
+  add_groups(command, flags.job, groups, OptionLevel::hidden);
+  for (const char* name : {"--force", "--resume"}) command.get_option(name)->configurable(false);
 }
 
 void apply_run_options(CLI::App& command, TrackFlags& flags) {
@@ -183,8 +206,8 @@ void apply_run_options(CLI::App& command, TrackFlags& flags) {
 
 std::function<TrackOptions()> add_track_options(CLI::App& command) {
   auto job = std::make_shared<TrackJob>();
-  add_group(command, *job, "Measurement");
-  add_group(command, *job, "Running");
+  for (const auto level : {OptionLevel::common, OptionLevel::usual, OptionLevel::advanced})
+    add_groups(command, *job, {"Measurement", "Running"}, level);
   return [job] { return job->options; };
 }
 

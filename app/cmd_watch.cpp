@@ -112,20 +112,20 @@ void run_watch(CLI::App& command, WatchFlags& flags) {
 void add_watch(CLI::App& app) {
   auto flags = std::make_shared<WatchFlags>();
   CLI::App* command =
-      app.add_subcommand("watch", "The same as track, of images that are still coming into a folder");
+      app.add_subcommand("watch", "Track the images that another program writes into a folder, while they arrive");
   command->option_defaults()->always_capture_default();
-  command->option_defaults()->group("Input");
+  command->option_defaults()->group("Watched folder");
   command
       ->add_option("DIR", flags->watch.folder,
-                   "Folder into which the images come; the first is the reference")
+                   "Folder into which the images arrive; the first is the reference")
       ->type_name("")
       ->default_str("")
       ->configurable(false);
   command
-      ->add_option("--until", flags->watch.until, "End after so many frames after the reference; 0 = never")
+      ->add_option("--until", flags->watch.until, "Number of frames after the reference to end with; 0 = never end")
       ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--idle", flags->watch.idle, "End when no image has come for so many seconds; 0 = never")
+      ->add_option("--idle", flags->watch.idle, "Seconds without a new image after which to end; 0 = never end")
       ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--patience", flags->watch.patience,

@@ -15,7 +15,7 @@ std::string read_text(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   if (!stream || !(text << stream.rdbuf()))
-    throw FileError("Cannot read " + file + ": check its name and its rights.");
+    throw FileError("Cannot read " + file + ": check its name and permissions.");
   return text.str();
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
+#include <utility>
 
 namespace dic::app {
 
@@ -69,6 +70,18 @@ std::string wrapped(const std::string& text, int indent, int columns) {
     column += length;
   }
   return lines;
+}
+
+std::string HelpFormat::make_usage(const CLI::App* command, std::string name) const {
+  std::string usage = CLI::Formatter::make_usage(command, std::move(name));
+  const std::string heading = "Examples:\n", footer = command->get_footer();
+  const std::size_t examples = footer.find(heading);
+  if (examples == std::string::npos) return usage;
+  const std::size_t first = footer.find_first_not_of(' ', examples + heading.size());
+  // Spaces stand between a command and what it does.
+  const std::string example =
+      footer.substr(first, std::min(footer.find("   ", first), footer.find('\n', first)) - first);
+  return usage + "Example: " + example + '\n';
 }
 
 std::string HelpFormat::make_option(const CLI::Option* option, bool is_positional) const {

@@ -8,6 +8,8 @@ namespace dic::app {
 /// Help as CLI11 writes it, in lines that fit the terminal.
 class HelpFormat : public CLI::Formatter {
  public:
+  /// The usage, and the first example of the footer: what a new user looks for.
+  std::string make_usage(const CLI::App* command, std::string name) const override;
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_subcommand(const CLI::App* command) const override;
 };

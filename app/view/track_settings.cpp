@@ -51,7 +51,8 @@ Json option_list() {
   for (const TrackOption& option : track_options())
     list.push_back(
         {{"name", option.name},
-         {"group", option.group},
+         {"group", option.level == OptionLevel::advanced ? "Advanced" : option.group},
+         {"shown", option.level != OptionLevel::hidden},
          {"flag", option.kind == OptionKind::flag},
          {"type", option.placeholder},
          {"choices", option.kind == OptionKind::choice ? option.choices : std::vector<std::string>()},

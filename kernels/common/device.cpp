@@ -82,7 +82,7 @@ Device find_device(int index) {
   for (const Device& device : find_devices())
     if (device.index == index) return device;
   throw DeviceError("There is no usable device cuda:" + std::to_string(index) +
-                    "; `dic info` lists those there are.");
+                    "; `dic info` lists the devices.");
 }
 
 DeviceScope::DeviceScope(int index) {

@@ -95,14 +95,21 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
+/// The pairs of a batch: the first one is number `offset` of the m pairs of its reference.
+struct BatchPairs {
+  std::int64_t count, places;  ///< pairs; places for products, some of which may have no pair
+  unsigned offset, m;
+  bool windows_are_shared;
+};
+
 /// Computes products[p] = scale * conj(reference) * window, element by element, and zeros for places beyond
-/// the batch. The first pair is number `offset` of the m pairs of its reference.
+/// the batch.
 template <typename Real>
 __global__ void __launch_bounds__(threads)
-    multiply(const __grid_constant__ FftLayout layout, unsigned offset, unsigned m, bool windows_are_shared,
-             Real scale, std::int64_t pairs, std::int64_t places, const Pair<Real>* references,
-             const Pair<Real>* windows, Pair<Real>* products) {
+    multiply(const __grid_constant__ FftLayout layout, const __grid_constant__ BatchPairs batch, Real scale,
+             const Pair<Real>* references, const Pair<Real>* windows, Pair<Real>* products) {
   const Parts parts{static_cast<int>(layout.elements() / 2)};
+  const auto [pairs, places, offset, m, windows_are_shared] = batch;
   for_each_task(places * parts.count(), 1, 0, [&](std::int64_t task) {
     const unsigned place = parts.place(task);
     const std::int64_t elements = parts.elements;
@@ -168,9 +175,14 @@ void launch(const NccJob& job, Sum* out, Workspace& workspace, StreamHandle stre
         view, layout, batch, batches.references(), places, references);
     transform(is_f32 ? FftKind::f32_forward : FftKind::f64_forward, places, references);
     multiply<Real><<<grid_size(batches.pairs() * parts, 1), threads, 0, stream>>>(
-        layout, static_cast<unsigned>(batch.first_pair - batch.first_reference * m), static_cast<unsigned>(m),
-        batches.has_products(), Real{1} / (static_cast<Real>(layout.ny) * static_cast<Real>(layout.nx)),
-        batch.pairs, batches.pairs(), references, windows, products);
+        layout,
+        {.count = batch.pairs,
+         .places = batches.pairs(),
+         .offset = static_cast<unsigned>(batch.first_pair - batch.first_reference * m),
+         .m = static_cast<unsigned>(m),
+         .windows_are_shared = batches.has_products()},
+        Real{1} / (static_cast<Real>(layout.ny) * static_cast<Real>(layout.nx)), references, windows,
+        products);
     transform(is_f32 ? FftKind::f32_inverse : FftKind::f64_inverse, batches.pairs(), products);
     crop<Real, Sum><<<grid_size(batch.pairs * output_parts, 1), threads, 0, stream>>>(
         layout, batch.pairs, view.ny, view.nx, reinterpret_cast<const Real*>(products),

@@ -51,13 +51,13 @@ constexpr int blocks_per_multiprocessor =
     std::min(1024 / threads_per_block<B>,
              228 * 1024 / (shared_bytes<B> + 1024 + static_cast<int>(sizeof(FusedRounds<B>))));
 
-__device__ FusedRound make_round(const JobView& view, const TransformShape& shape, std::int64_t first_pair,
-                                 int k, bool is_stored) {
+__device__ FusedRound make_round(const JobView& view, const TransformShape& shape, std::int64_t first, int k,
+                                 bool is_stored) {
   if (k == 0)
-    return {padded(load_patch<float>(view.reference, view.reference_of(first_pair)), shape.reference_y,
+    return {padded(load_patch<float>(view.reference, view.reference_of(first)), shape.reference_y,
                    shape.reference_x),
             0, false};
-  const std::int64_t pair = first_pair + (is_stored ? k - 1 : 0);
+  const std::int64_t pair = first + (is_stored ? k - 1 : 0);
   return {padded(load_patch<float>(view.search, view.window_of(pair)), shape.y, shape.x),
           surface_origin(view, shape, pair), is_stored};
 }

@@ -327,14 +327,14 @@ void launch_grey_range(ImageView image, const RowRange& rows, GreyRange* range, 
 }
 
 void launch_reference_pixels(ImageView image, const RowRange& rows, ImageView roi,
-                             Interpolation interpolation, const GreyRange* range, ReferencePixel* pixels,
-                             std::uint32_t* rest, StreamHandle stream) {
+                             Interpolation interpolation, const GreyRange* range,
+                             const ReferencePlanes& planes, StreamHandle stream) {
   if (rows.count() <= 0) return;
   const PlaneLayout layout(image.width, image.height);
   const TileGrid grid(image.width, rows);
   visit(interpolation, image.type, [&]<typename T>(auto degree, T) {
     reference_pixels<degree, T><<<grid.blocks, Tile<degree>::threads, 0, stream>>>(
-        image, rows, grid.first, roi, pixels, rest, range, layout.stride);
+        image, rows, grid.first, roi, planes.pixels, planes.rest, range, layout.stride);
   });
   check_launch("gradients of the reference");
 }

@@ -75,6 +75,12 @@ __device__ Overlap overlap(const PatchView<T>& reference, const PatchView<T>& wi
           max(reference.y0, window.y0 - dy), min(reference.y1, window.y1 - dy)};
 }
 
+/// A rectangle of a patch; (y, x) is its first element.
+struct PatchRectangle {
+  int y, x;
+  int rows, columns;
+};
+
 /// One output: a pair and a shift.
 struct Output {
   std::int64_t pair;

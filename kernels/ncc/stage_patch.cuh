@@ -164,11 +164,12 @@ __device__ inline void copy_rows(const u8* source, int row_bytes, int rows, cons
             [=](unsigned target, const u8* chunk) { copy_chunk(target, chunk, existing); });
 }
 
-/// Copies rows x columns of a window, beginning at (y, x); cells: for most_chunks(columns). Returns the byte
-/// (0..15) of the shared rows at which they begin. Call wait_for_copies() before the block synchronizes.
+/// Copies a rectangle of window number `index`; cells: for most_chunks(rectangle.columns). Returns the byte
+/// (0..15) of the shared rows at which it begins. Call wait_for_copies() before the block synchronizes.
 __device__ inline int stage_window(const DevicePatches& patches, const PatchView<u8>& window,
-                                   std::int64_t index, int y, int x, int rows, int columns,
+                                   std::int64_t index, const PatchRectangle& rectangle,
                                    const ChunkCells& cells, int stride, Word* shared) {
+  const auto [y, x, rows, columns] = rectangle;
   const bool inside = x >= window.x0 && x + columns <= window.x1 && y >= window.y0 && y + rows <= window.y1;
   if (!inside || !has_whole_chunks(patches, index)) {
     stage_words(window, y, x, rows, (columns + 3) / 4, stride, shared);

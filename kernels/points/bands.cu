@@ -13,12 +13,12 @@ __device__ RowRange existing(int first, int last, int height) {
 }
 
 __global__ void __launch_bounds__(point_threads)
-    rows_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n, int size,
-                    int range, const __grid_constant__ RowBands bands, RowNeed* needs) {
-  for_each_point(n, [&](std::int32_t k) {
-    const int y = windows[k].y;
-    needs[k] = {bands.band_of(existing(references[k].y, 0, bands.height).first),
-                existing(y, y + size + 2 * range, bands.height)};
+    rows_of_windows(const __grid_constant__ SearchWindows windows, const __grid_constant__ RowBands bands,
+                    RowNeed* needs) {
+  for_each_point(windows.count, [&](std::int32_t k) {
+    const int y = windows.windows[k].y;
+    needs[k] = {bands.band_of(existing(windows.references[k].y, 0, bands.height).first),
+                existing(y, y + windows.size + 2 * windows.range, bands.height)};
   });
 }
 
@@ -29,8 +29,8 @@ __device__ float spread(const float (&shape)[6], float radius) {
 }
 
 __global__ void __launch_bounds__(point_threads)
-    rows_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
-                  int most, const __grid_constant__ RowBands bands, RowNeed* needs) {
+    rows_of_tasks(const __grid_constant__ BandedTasks refinements, std::int64_t n, int radius) {
+  const auto& [subsets, tasks, bands, current_rows, needs] = refinements;
   for_each_point(n, [&](std::int32_t k) {
     const RefineTask& task = tasks[k];
     if (task.point == no_point) {
@@ -39,8 +39,8 @@ __global__ void __launch_bounds__(point_threads)
     }
     const PreparedSubset& s = subsets[task.point];
     // A refinement that moves farther than a radius from its start is given up; the rest covers its shape.
-    const float full_reach = 4 * static_cast<float>(radius) + spread(task.start.v, static_cast<float>(radius));
-    const int reach = static_cast<int>(fminf(full_reach, 0.5f * static_cast<float>(most) - 2)) + 1;
+    const float expected = 4 * static_cast<float>(radius) + spread(task.start.v, static_cast<float>(radius));
+    const int reach = static_cast<int>(fminf(expected, 0.5f * static_cast<float>(current_rows) - 2)) + 1;
     const int centre = s.y + task.v + static_cast<int>(floorf(task.start.v[0]));
     needs[k] = {bands.band_of(s.y + s.top), existing(centre - reach, centre + reach + 1, bands.height)};
   });
@@ -74,26 +74,26 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    gather_positions(const std::int32_t* entries, std::int64_t count, const PatchPosition* from,
-                     int first_row, PatchPosition* to) {
-  for_each_point(count, [&](std::int32_t k) {
-    to[k] = from[entries[k]];
+    gather_positions(const __grid_constant__ IndexList entries, const PatchPosition* from, int first_row,
+                     PatchPosition* to) {
+  for_each_point(entries.count, [&](std::int32_t k) {
+    to[k] = from[entries.numbers[k]];
     to[k].y -= first_row;
   });
 }
 
 __global__ void __launch_bounds__(point_threads)
-    gather_tasks(const std::int32_t* entries, std::int64_t count, const RefineTask* from, int first_row,
+    gather_tasks(const __grid_constant__ IndexList entries, const RefineTask* from, int first_row,
                  RefineTask* to) {
-  for_each_point(count, [&](std::int32_t k) {
-    to[k] = from[entries[k]];
+  for_each_point(entries.count, [&](std::int32_t k) {
+    to[k] = from[entries.numbers[k]];
     to[k].v -= first_row;
   });
 }
 
 __global__ void __launch_bounds__(point_threads)
-    scatter_peaks(const std::int32_t* entries, std::int64_t count, const Peak* from, Peak* to) {
-  for_each_point(count, [&](std::int32_t k) { to[entries[k]] = from[k]; });
+    scatter_peaks(const __grid_constant__ IndexList entries, const Peak* from, Peak* to) {
+  for_each_point(entries.count, [&](std::int32_t k) { to[entries.numbers[k]] = from[k]; });
 }
 
 struct Span {
@@ -123,24 +123,24 @@ __device__ bool within(const Span& span, int length) {
 }
 
 __global__ void __launch_bounds__(point_threads)
-    scatter_results(const std::int32_t* entries, std::int64_t count,
-                    const __grid_constant__ RefineReference reference, const PreparedSubset* subsets,
-                    const RefineTask* tasks, const RefineResult* from, int most,
-                    const __grid_constant__ RowBands bands, RefineResult* to, RowNeed* needs) {
-  for_each_point(count, [&](std::int32_t k) {
-    const std::int32_t entry = entries[k];
+    scatter_results(const __grid_constant__ IndexList entries, const RefineResult* from,
+                    const __grid_constant__ BandedTasks refinements,
+                    const __grid_constant__ PlaneLayout layout, RefineResult* to) {
+  const auto& [subsets, tasks, bands, current_rows, needs] = refinements;
+  for_each_point(entries.count, [&](std::int32_t k) {
+    const std::int32_t entry = entries.numbers[k];
     const RefineResult& result = to[entry] = from[k];
     if (result.status != Status::out_of_image) return;
     const RefineTask& task = tasks[entry];
     const PreparedSubset& s = subsets[task.point];
     const Span x = span_of(s, s.x + task.u, result.shape.u, false),
                y = span_of(s, s.y + task.v, result.shape.v, true);
-    if (!within(x, reference.layout.width) || !within(y, reference.layout.height)) return;
-    const RowRange touched =
+    if (!within(x, layout.width) || !within(y, layout.height)) return;
+    const RowRange needed =
         existing(static_cast<int>(floorf(y.low)), static_cast<int>(ceilf(y.high)) + 1, bands.height);
     RowRange& rows = needs[entry].current;
-    const RowRange all{min(rows.first, touched.first), max(rows.last, touched.last)};
-    if (all.count() > most || all == rows) return;
+    const RowRange all{min(rows.first, needed.first), max(rows.last, needed.last)};
+    if (all.count() > current_rows || all == rows) return;
     needs[entry] = {bands.band_of(s.y + s.top), all};
   });
 }
@@ -156,14 +156,13 @@ void launch(const char* what, void (*kernel)(Parameters...), std::int64_t n, Str
 
 }  // namespace
 
-void launch_rows_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n,
-                            int size, int range, const RowBands& bands, RowNeed* needs, StreamHandle stream) {
-  launch("rows of windows", rows_of_windows, n, stream, references, windows, n, size, range, bands, needs);
+void launch_rows_of_windows(const SearchWindows& windows, const RowBands& bands, RowNeed* needs,
+                            StreamHandle stream) {
+  launch("rows of windows", rows_of_windows, windows.count, stream, windows, bands, needs);
 }
 
-void launch_rows_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
-                          int most, const RowBands& bands, RowNeed* needs, StreamHandle stream) {
-  launch("rows of refinements", rows_of_tasks, n, stream, subsets, tasks, n, radius, most, bands, needs);
+void launch_rows_of_tasks(const BandedTasks& refinements, std::int64_t n, int radius, StreamHandle stream) {
+  launch("rows of refinements", rows_of_tasks, n, stream, refinements, n, radius);
 }
 
 void launch_next_rows(const RowNeed* needs, std::int64_t n, NextRows* next, StreamHandle stream) {
@@ -177,27 +176,24 @@ void launch_take_entries(RowNeed* needs, std::int64_t n, int band, const RowRang
   launch("entries of a band", take_entries, n, stream, needs, n, band, current, PointList{entries, count});
 }
 
-void launch_gather_positions(const std::int32_t* entries, std::int64_t count, const PatchPosition* from,
-                             int first_row, PatchPosition* to, StreamHandle stream) {
-  launch("positions in a band", gather_positions, count, stream, entries, count, from, first_row, to);
+void launch_gather_positions(const IndexList& entries, const PatchPosition* from, int first_row,
+                             PatchPosition* to, StreamHandle stream) {
+  launch("positions in a band", gather_positions, entries.count, stream, entries, from, first_row, to);
 }
 
-void launch_gather_tasks(const std::int32_t* entries, std::int64_t count, const RefineTask* from,
-                         int first_row, RefineTask* to, StreamHandle stream) {
-  launch("refinements in a band", gather_tasks, count, stream, entries, count, from, first_row, to);
+void launch_gather_tasks(const IndexList& entries, const RefineTask* from, int first_row, RefineTask* to,
+                         StreamHandle stream) {
+  launch("refinements in a band", gather_tasks, entries.count, stream, entries, from, first_row, to);
 }
 
-void launch_scatter_peaks(const std::int32_t* entries, std::int64_t count, const Peak* from, Peak* to,
-                          StreamHandle stream) {
-  launch("peaks of a band", scatter_peaks, count, stream, entries, count, from, to);
+void launch_scatter_peaks(const IndexList& entries, const Peak* from, Peak* to, StreamHandle stream) {
+  launch("peaks of a band", scatter_peaks, entries.count, stream, entries, from, to);
 }
 
-void launch_scatter_results(const std::int32_t* entries, std::int64_t count, const RefineReference& reference,
-                            const PreparedSubset* subsets, const RefineTask* tasks, const RefineResult* from,
-                            int most, const RowBands& bands, RefineResult* to, RowNeed* needs,
+void launch_scatter_results(const IndexList& entries, const RefineResult* from,
+                            const BandedTasks& refinements, const PlaneLayout& layout, RefineResult* to,
                             StreamHandle stream) {
-  launch("results of a band", scatter_results, count, stream, entries, count, reference, subsets, tasks, from,
-         most, bands, to, needs);
+  launch("results of a band", scatter_results, entries.count, stream, entries, from, refinements, layout, to);
 }
 
 }  // namespace dic::kernels

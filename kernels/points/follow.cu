@@ -20,14 +20,14 @@ __global__ void __launch_bounds__(point_threads)
 
 __global__ void __launch_bounds__(point_threads)
     follow_points(const __grid_constant__ GridPoints points, const __grid_constant__ FieldArrays field,
-                  int width, int height, int* x, int* y, track::MaterialPoint* material) {
+                  Size image, const __grid_constant__ FollowedPoints to) {
   for_each_point(points.count, [&](std::int32_t i) {
     const std::int32_t k = points.node_of[i];
-    int px = points.x[i], py = points.y[i];
-    material[i] = track::followed(field.status[k], field.u[k], field.v[k], field.sigma_u[k], field.sigma_v[k],
-                                  width, height, px, py);
-    x[i] = px;
-    y[i] = py;
+    int x = points.x[i], y = points.y[i];
+    to.material[i] = track::followed(
+        {field.status[k], field.u[k], field.v[k], field.sigma_u[k], field.sigma_v[k]}, image, x, y);
+    to.x[i] = x;
+    to.y[i] = y;
   });
 }
 
@@ -59,11 +59,11 @@ void launch_count_nodes(const FieldArrays& field, std::int64_t nodes, NodeCounts
   check_launch(describe_points("counting nodes", nodes));
 }
 
-void launch_follow_points(const GridPoints& points, const FieldArrays& field, int width, int height, int* x,
-                          int* y, track::MaterialPoint* material, StreamHandle stream) {
+void launch_follow_points(const GridPoints& points, const FieldArrays& field, Size size,
+                          const FollowedPoints& to, StreamHandle stream) {
   if (points.count == 0) return;
-  follow_points<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points, field, width,
-                                                                                      height, x, y, material);
+  follow_points<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points, field, size,
+                                                                                      to);
   check_launch(describe_points("following points", points.count));
 }
 

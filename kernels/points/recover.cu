@@ -16,17 +16,17 @@ __device__ RefineTask task_from(std::int32_t i, const PointStart& start, int ord
   return {i, start.u, start.v, truncated(start.shape, order)};
 }
 
-/// Appends the tasks of lanes that have one, or only counts them if tasks is null. All lanes of the warp must
-/// call it.
-__device__ void append_task(bool has_one, const RefineTask& task, RefineTask* tasks, std::int32_t* count) {
+/// Appends the tasks of lanes that have one, or only counts them if the list has no memory for tasks. All
+/// lanes of the warp must call it.
+__device__ void append_task(bool has_one, const RefineTask& task, const TaskList& list) {
   std::int32_t place = -1;
-  if (has_one) place = count_up(count);
-  if (tasks) store_together(tasks, place, task);
+  if (has_one) place = count_up(list.count);
+  if (list.tasks) store_together(list.tasks, place, task);
 }
 
 __global__ void __launch_bounds__(point_threads)
     initial_tasks(const __grid_constant__ GridPoints points, const PointStart* starts, float least, int order,
-                  TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count) {
+                  TrackedPoint* tracked, const __grid_constant__ TaskList list) {
   for_each_warp_of_points(points.own, [&](std::int32_t i, bool exists) {
     TrackedPoint point;
     RefineTask task;
@@ -39,21 +39,22 @@ __global__ void __launch_bounds__(point_threads)
       if (status == Status::ok && score >= least) task = task_from(i, starts[i], order);
     }
     store_together(tracked, exists ? i : -1, point);
-    store_together(tasks, exists ? static_cast<std::int32_t>(i - points.own.first) : -1, task);
+    store_together(list.tasks, exists ? static_cast<std::int32_t>(i - points.own.first) : -1, task);
   });
-  if (blockIdx.x == 0 && threadIdx.x == 0) *count = static_cast<std::int32_t>(points.own.count());
+  if (blockIdx.x == 0 && threadIdx.x == 0) *list.count = static_cast<std::int32_t>(points.own.count());
 }
 
 __global__ void __launch_bounds__(point_threads)
-    tasks_from_starts(const __grid_constant__ FramePoints points, const PointStart* starts, float least,
-                      float below, int order, RefineTask* tasks, std::int32_t* count) {
+    tasks_from_starts(const __grid_constant__ FramePoints points, const PointStart* starts,
+                      const __grid_constant__ ScoreRange scores, int order,
+                      const __grid_constant__ TaskList list) {
   for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
     const float score = exists ? starts[i].score : -1;
-    const bool selected =
-        score >= least && score < below && points.status(i) != Status::ok && points.trackable(i);
+    const bool selected = score >= scores.least && score < scores.below && points.status(i) != Status::ok &&
+                          points.trackable(i);
     RefineTask task;
     if (selected) task = task_from(i, starts[i], order);
-    append_task(selected, task, tasks, count);
+    append_task(selected, task, list);
   });
 }
 
@@ -91,8 +92,8 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    recovery_tasks(const __grid_constant__ FramePoints points, const std::uint8_t* fresh, RefineTask* tasks,
-                   std::int32_t* count) {
+    recovery_tasks(const __grid_constant__ FramePoints points, const std::uint8_t* fresh,
+                   const __grid_constant__ TaskList list) {
   for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
     const bool is_listed = exists && track::needs_recovery(points, fresh, i);
     RefineTask task;
@@ -100,40 +101,39 @@ __global__ void __launch_bounds__(point_threads)
       const SplitShape start = split(track::predicted_shape(points, track::best_neighbour(points, i), i));
       task = {i, start.u, start.v, start.rest};
     }
-    append_task(is_listed, task, tasks, count);
+    append_task(is_listed, task, list);
   });
 }
 
 }  // namespace
 
 void launch_initial_tasks(const GridPoints& points, const PointStart* starts, float least, int order,
-                          TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count,
-                          StreamHandle stream) {
+                          TrackedPoint* tracked, const TaskList& tasks, StreamHandle stream) {
   const std::int64_t n = points.own.count();
-  if (n == 0) return clear(count, stream);
+  if (n == 0) return clear(tasks.count, stream);
   initial_tasks<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, starts, least, order,
-                                                                           tracked, tasks, count);
+                                                                           tracked, tasks);
   check_launch(describe_points("points before the refinement", n));
 }
 
 void launch_tasks_from_starts(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
-                              float least, float below, int order, RefineTask* tasks, std::int32_t* count,
+                              const ScoreRange& scores, int order, const TaskList& tasks,
                               StreamHandle stream) {
-  clear(count, stream);
+  clear(tasks.count, stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
-  tasks_from_starts<<<grid_size(n, point_threads), point_threads, 0, stream>>>(
-      {points, tracked}, starts, least, below, order, tasks, count);
+  tasks_from_starts<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, starts,
+                                                                               scores, order, tasks);
   check_launch(describe_points("selecting starts", n));
 }
 
 void launch_accept_results(const GridPoints& points, const RefineTasks& tasks, const RefineResult* results,
                            TrackedPoint* tracked, std::uint8_t* fresh, StreamHandle stream) {
   fill(fresh + points.own.first, 0, points.own.count(), stream);
-  if (tasks.most == 0) return;
-  accept_results<<<grid_size(tasks.most, point_threads), point_threads, 0, stream>>>(tasks, results, tracked,
-                                                                                     fresh);
-  check_launch(describe_points("accepting results", tasks.most));
+  if (tasks.max_count == 0) return;
+  accept_results<<<grid_size(tasks.max_count, point_threads), point_threads, 0, stream>>>(tasks, results,
+                                                                                          tracked, fresh);
+  check_launch(describe_points("accepting results", tasks.max_count));
 }
 
 void launch_read_halo(std::span<const HaloSource> others, TrackedPoint* tracked, std::uint8_t* fresh,
@@ -153,12 +153,11 @@ void launch_read_halo(std::span<const HaloSource> others, TrackedPoint* tracked,
 }
 
 void launch_recovery_tasks(const GridPoints& points, const TrackedPoint* tracked, const std::uint8_t* fresh,
-                           RefineTask* tasks, std::int32_t* count, StreamHandle stream) {
-  clear(count, stream);
+                           const TaskList& tasks, StreamHandle stream) {
+  clear(tasks.count, stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
-  recovery_tasks<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, fresh, tasks,
-                                                                            count);
+  recovery_tasks<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, fresh, tasks);
   check_launch(describe_points("front of the recovery", n));
 }
 

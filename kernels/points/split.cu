@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(level_threads) find_levels(const __grid_consta
   __shared__ float of_all[level_warps][track::kSamples];
   const int lane = threadIdx.x % warp_size, warp = warp_index();
   float* samples = of_all[warp];
-  track::ResidualLevel* of_tiles = frame.levels + frame.tiles.count();
+  track::ResidualLevel* of_tiles = frame.residual_levels + frame.tiles.count();
   for_each_task(frame.tiles.count(), level_warps, warp, [&](std::int64_t tile) {
     int count = 0;
     for (int k = lane; k < track::kSamples; k += warp_size) {
@@ -72,7 +72,7 @@ __device__ float median_of_lanes(float value, bool counts) {
 __global__ void __launch_bounds__(level_threads)
     find_levels_around(const __grid_constant__ SplitFrame frame) {
   const track::Tiles& tiles = frame.tiles;
-  const track::ResidualLevel* of_tiles = frame.levels + tiles.count();
+  const track::ResidualLevel* of_tiles = frame.residual_levels + tiles.count();
   const int lane = threadIdx.x % warp_size;
   for_each_task(tiles.count(), level_warps, warp_index(), [&](std::int64_t tile) {
     const int around = track::tile_around(tiles, static_cast<int>(tile), lane);
@@ -80,12 +80,12 @@ __global__ void __launch_bounds__(level_threads)
     track::ResidualLevel level;
     if (__any_sync(all_lanes, own.known))
       level = {median_of_lanes(own.lower, own.known), median_of_lanes(own.median, own.known), true};
-    if (lane == 0) frame.levels[tile] = level;
+    if (lane == 0) frame.residual_levels[tile] = level;
   });
 }
 
 __device__ const track::ResidualLevel& level_at(const SplitFrame& frame, std::int32_t i) {
-  return frame.levels[frame.tiles.of(frame.points.node_of[i], frame.points.nx)];
+  return frame.residual_levels[frame.tiles.of(frame.points.node_of[i], frame.points.nx)];
 }
 
 __device__ SplitState state_of(const SplitFrame& frame, std::int32_t i) {
@@ -128,8 +128,8 @@ __device__ Candidate candidate(const SplitFrame& frame, std::int32_t i, int roun
   if (source < 0) return out;
   const FramePoints points{frame.points, frame.tracked};
   out.start = track::predicted_shape(points, source, i);
-  out.part = track::part_to_measure(i, points.x(i), points.y(i), round, towards, out.start, frame.radius,
-                                    frame.width, frame.height);
+  out.part = track::part_to_measure({i, points.x(i), points.y(i), frame.radius}, towards, round, out.start,
+                                    frame.image);
   return out;
 }
 
@@ -158,7 +158,7 @@ __device__ std::int32_t add(const PartList& parts, const SplitFrame& frame, cons
   subset.right = static_cast<std::int16_t>(part.right);
   subset.top = static_cast<std::int16_t>(part.top);
   subset.bottom = static_cast<std::int16_t>(part.bottom);
-  subset.status = unprepared;
+  subset.status = pending;
   parts.subsets[task] = subset;
   const SplitShape start = split(candidate.start);
   parts.tasks[task] = {task, start.u, start.v, start.rest};

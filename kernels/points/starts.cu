@@ -27,11 +27,11 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    start_from_field(const __grid_constant__ GridPoints points, const std::int32_t* list, std::int64_t n,
+    start_from_field(const __grid_constant__ GridPoints points, const __grid_constant__ IndexList list,
                      const __grid_constant__ track::FieldLattice lattice, const float* u, const float* v,
                      PointStart* starts) {
-  for_each_point(n, [&](std::int32_t k) {
-    const std::int32_t i = list[k];
+  for_each_point(list.count, [&](std::int32_t k) {
+    const std::int32_t i = list.numbers[k];
     const SplitShape shape = split(track::start_of(track::sample(lattice, u, v, points.x[i], points.y[i])));
     starts[i] = {shape.u, shape.v, shape.rest, -1};
   });
@@ -57,24 +57,23 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    place_windows(const __grid_constant__ GridPoints points, const std::int32_t* list, std::int64_t n,
-                  int radius, int range, const PointStart* starts, PatchPosition* references,
-                  PatchPosition* windows) {
-  for_each_point(n, [&](std::int32_t k) {
+    place_windows(const __grid_constant__ GridPoints points, const std::int32_t* list,
+                  const PointStart* starts, const __grid_constant__ SearchWindows out) {
+  for_each_point(out.count, [&](std::int32_t k) {
     const std::int32_t i = list[k];
     const PointStart& start = starts[i];
-    references[k] = reference_of(points, i, radius);
-    windows[k] = window_around(references[k], start.u, start.shape.u[0], start.v, start.shape.v[0], range);
+    const PatchPosition reference = out.references[k] = reference_of(points, i, out.size / 2);
+    out.windows[k] =
+        window_around(reference, start.u, start.shape.u[0], start.v, start.shape.v[0], out.range);
   });
 }
 
 __global__ void __launch_bounds__(point_threads)
-    take_peaks(const std::int32_t* list, std::int64_t n, const PatchPosition* references,
-               const PatchPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
-               const __grid_constant__ PointList again) {
-  for_each_point(n, [&](std::int32_t k) {
+    take_peaks(const std::int32_t* list, const __grid_constant__ SearchWindows searched, const Peak* peaks,
+               bool follow, PointStart* starts, const __grid_constant__ PointList again) {
+  for_each_point(searched.count, [&](std::int32_t k) {
     const std::int32_t i = list[k];
-    const bool taken = take_peak(references[k], windows[k], peaks[k], starts[i]);
+    const bool taken = take_peak(searched.references[k], searched.windows[k], peaks[k], starts[i]);
     if (taken && follow && peaks[k].at_border) append(again, i);
   });
 }
@@ -112,13 +111,13 @@ void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, 
   check_launch(describe_points("marking lost points", count));
 }
 
-void launch_starts_from_field(const GridPoints& points, const std::int32_t* list, std::int64_t n,
+void launch_starts_from_field(const GridPoints& points, const IndexList& list,
                               const track::FieldLattice& lattice, const float* u, const float* v,
                               PointStart* starts, StreamHandle stream) {
-  if (n == 0) return;
-  start_from_field<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, list, n, lattice, u, v,
-                                                                              starts);
-  check_launch(describe_points("starts from the coarse field", n));
+  if (list.count == 0) return;
+  start_from_field<<<grid_size(list.count, point_threads), point_threads, 0, stream>>>(points, list, lattice,
+                                                                                       u, v, starts);
+  check_launch(describe_points("starts from the coarse field", list.count));
 }
 
 void launch_split_subsets(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
@@ -132,22 +131,21 @@ void launch_split_subsets(const GridPoints& points, const std::int32_t* list, st
   check_launch(describe_points("whole and clipped subsets", which.count()));
 }
 
-void launch_place_windows(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
-                          int range, const PointStart* starts, PatchPosition* references,
-                          PatchPosition* windows, StreamHandle stream) {
+void launch_place_windows(const GridPoints& points, const std::int32_t* list, const PointStart* starts,
+                          const SearchWindows& windows, StreamHandle stream) {
+  const std::int64_t n = windows.count;
   if (n == 0) return;
-  place_windows<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, list, n, radius, range,
-                                                                           starts, references, windows);
+  place_windows<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, list, starts, windows);
   check_launch(describe_points("placing windows", n));
 }
 
-void launch_take_peaks(const std::int32_t* list, std::int64_t n, const PatchPosition* references,
-                       const PatchPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
-                       const PointList& again, StreamHandle stream) {
+void launch_take_peaks(const std::int32_t* list, const SearchWindows& windows, const Peak* peaks, bool follow,
+                       PointStart* starts, const PointList& again, StreamHandle stream) {
   clear(again.count, stream);
+  const std::int64_t n = windows.count;
   if (n == 0) return;
-  take_peaks<<<grid_size(n, point_threads), point_threads, 0, stream>>>(list, n, references, windows, peaks,
-                                                                        follow, starts, again);
+  take_peaks<<<grid_size(n, point_threads), point_threads, 0, stream>>>(list, windows, peaks, follow, starts,
+                                                                        again);
   check_launch(describe_points("taking peaks", n));
 }
 

@@ -57,10 +57,10 @@ struct WaveCounts {
 };
 
 struct LostState {
-  Source* sources;       ///< [count]
-  PointList lost;        ///< points that are not measured
-  std::int32_t* trackable;  ///< number of lost points that are trackable
-  WaveCounts* waves;     ///< [3]: counts of the last wave, of this one, and of the next one
+  Source* sources;               ///< [count]
+  PointList lost;                ///< points that are not measured
+  std::int32_t* trackable_lost;  ///< number of lost points that are trackable
+  WaveCounts* waves;             ///< [3]: counts of the last wave, of this one, and of the next one
 };
 
 struct LostArguments {
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(point_threads) list_lost(const __grid_constant
     args.state.sources[i] = measured ? Source{i, 0} : Source{};
     if (measured) return;
     append(args.state.lost, i);
-    if (points.trackable(i)) count_up(args.state.trackable);
+    if (points.trackable(i)) count_up(args.state.trackable_lost);
   });
 }
 
@@ -107,8 +107,8 @@ __global__ void __launch_bounds__(wave_threads, wave_blocks)
   const auto all = cooperative_groups::this_grid();
   const LostState& state = args.state;
   const std::int32_t lost = *state.lost.count;
-  std::int32_t remaining = *state.trackable;
-  for (int wave = 1; remaining > 0; ++wave) {
+  std::int32_t unclassified = *state.trackable_lost;
+  for (int wave = 1; unclassified > 0; ++wave) {
     WaveCounts& counts = state.waves[wave % 3];
     for_each_task(lost, wave_threads, threadIdx.x,
                   [&](std::int64_t k) { reach(args, state.lost.points[k], wave, counts); });
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(wave_threads, wave_blocks)
     if (all.thread_rank() == 0) state.waves[(wave + 1) % 3] = {};
     all.sync();
     if (counts.reached == 0) break;
-    remaining -= counts.trackable;
+    unclassified -= counts.trackable;
   }
 }
 

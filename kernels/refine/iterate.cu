@@ -45,7 +45,7 @@ struct Queue {
   /// Fills the queue. One thread of the block must call it. tasks: at least 1.
   __device__ void fill(const RefineArguments& args, std::int64_t tasks) {
     count = tasks;
-    order = TaskOrder::make(count, args.reference.points_in_a_row, gridDim.x, most_at_once);
+    order = TaskOrder::make(count, args.reference.grid_columns, gridDim.x, most_at_once);
     taken = unfinished = 0;
   }
   /// Takes the next task; returns no_task if there is none.
@@ -64,7 +64,7 @@ struct Queue {
     for (int number = static_cast<int>(threadIdx.x); place(number) < order.places;
          number += static_cast<int>(blockDim.x)) {
       const std::int64_t task = order.task_at(place(number));
-      if (task >= count || results[task].status != kernels::unfinished) continue;
+      if (task >= count || results[task].status != pending) continue;
       const int at = atomicAdd(&unfinished, 1);
       if (at < most_listed) listed[at] = static_cast<std::int32_t>(task);
     }
@@ -188,8 +188,8 @@ void launch(const RefineArguments& args, const Stream& on, Event* most_done) {
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
         "Asking for the number of multiprocessors");
   const auto blocks = [&](int warps) {
-    const std::int64_t at_once = args.tasks.beside ? warps * most_points / 2 : 1;
-    return static_cast<unsigned>(std::min<std::int64_t>(grid_size(args.tasks.most, at_once),
+    const std::int64_t at_once = args.tasks.in_background ? warps * most_points / 2 : 1;
+    return static_cast<unsigned>(std::min<std::int64_t>(grid_size(args.tasks.max_count, at_once),
                                                         multiprocessors * blocks_per_multiprocessor));
   };
   constexpr int sliding = warps_sliding<kDegree>, cooperative = Cooperative<kDegree, kOrder>::parts;
@@ -209,14 +209,13 @@ void launch_order(const RefineArguments& args, int order, const Stream& stream, 
 
 }  // namespace
 
-void launch_refine(const RefineReference& reference, const RefineOptions& options,
-                   const PreparedSubset* subsets, const float* matrices, const CoefficientPair* coefficients,
+void launch_refine(const RefineImages& images, const RefineOptions& options, const PreparedSubsets& prepared,
                    const RefineTasks& tasks, RefineResult* results, const Stream& stream, Event* most_done) {
-  if (tasks.most == 0) return;
-  const RefineArguments args{reference,
-                             coefficients,
-                             subsets,
-                             matrices,
+  if (tasks.max_count == 0) return;
+  const RefineArguments args{images.reference,
+                             images.current,
+                             prepared.subsets,
+                             prepared.matrices,
                              tasks,
                              results,
                              ColumnSchedule(options.subset),

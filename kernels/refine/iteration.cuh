@@ -14,19 +14,18 @@ namespace dic::kernels {
 __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % warp_size); }
 
 /// The order of the tasks: strips of 12 rows of the grid, column by column. The points of a block are then
-/// neighbours, and its warps share pixels in the cache.
+/// neighbours, and its warps share pixels in the cache. Tasks of no grid keep their order.
 struct TaskOrder {
-  static constexpr int most_rows = 12;
+  static constexpr int strip_rows = 12;
   int columns, rows;    ///< size of a strip
   int tile;             ///< places that a block takes at once; all blocks take equally many tiles
   std::int64_t places;  ///< number of places, some of which have no task
 
   /// Order for at least 1 task (count). most_tile: upper limit of `tile`.
-  __device__ static TaskOrder make(std::int64_t count, int points_in_a_row, std::int64_t blocks,
-                                   int most_tile) {
+  __device__ static TaskOrder make(std::int64_t count, int grid_columns, std::int64_t blocks, int most_tile) {
     TaskOrder order{1, 1, 1, 0};
-    if (points_in_a_row > 0 && count > points_in_a_row)
-      order.columns = points_in_a_row, order.rows = most_rows;
+    const bool is_grid = grid_columns > 0 && count > grid_columns;
+    if (is_grid) order.columns = grid_columns, order.rows = strip_rows;
     const std::int64_t strip_tasks = std::int64_t{order.columns} * order.rows;
     order.places = divided_up(count, strip_tasks) * strip_tasks;
     const std::int64_t times = divided_up(order.places, blocks * most_tile);

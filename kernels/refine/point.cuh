@@ -5,13 +5,6 @@
 // The scalar part of the refinement, done by one lane per point.
 namespace dic::kernels {
 
-/// Status of a point that a variant leaves to the next one.
-constexpr Status unfinished{255};
-/// Status of a point that is being refined.
-constexpr Status under_way{254};
-/// Status of a point with low_correlation that no variant needs to try again.
-constexpr Status hopeless{253};
-
 constexpr std::int32_t no_task = -1;
 
 /// State of a point between iterations, in shared memory. With sizes that are no multiple of 16 bytes,
@@ -164,7 +157,7 @@ class Point {
   /// Begins a task, if it is for this variant.
   __device__ void begin(std::int32_t number) {
     RefineResult& so_far = args_.results[number];
-    if (Variant::exact && so_far.status != unfinished) return;
+    if (Variant::exact && so_far.status != pending) return;
     const RefineTask& t = args_.tasks.first[number];
     if (!Variant::exact && t.point == no_point) {
       so_far.status = Status::masked;  // the next variants skip this point
@@ -181,21 +174,21 @@ class Point {
                      s.bottom - s.top == args_.schedule.subset - 1 && !s.weighted;
     p_.room = room_of(args_, s, t);
     p_.status = s.status != Status::ok                     ? s.status
-                : Variant::takes(args_, s, p_.state.whole) ? under_way
-                                                           : unfinished;
+                : Variant::takes(args_, s, p_.state.whole) ? in_progress
+                                                           : pending;
   }
 
   /// Prepares an iteration. Returns false if there is none; the result is then stored.
   __device__ bool may_iterate() {
-    if (p_.status == under_way) p_.status = status_before_iteration();
+    if (p_.status == in_progress) p_.status = status_before_iteration();
     const bool failed =
-        p_.status != Status::ok && p_.status != under_way && p_.status != unfinished && p_.status != hopeless;
+        p_.status != Status::ok && p_.status != in_progress && p_.status != pending && p_.status != hopeless;
     if (failed && subset().status == Status::ok && Variant::leaves(p_.from_start, p_.state.iterations)) {
       // If convergence is slow, the status depends on the path: the next variant begins at the start.
       start_at(task().start, 0);
-      p_.status = unfinished;
+      p_.status = pending;
     }
-    if (p_.status == under_way) return true;
+    if (p_.status == in_progress) return true;
     store_result();
     p_.task = no_task;
     return false;
@@ -228,7 +221,7 @@ class Point {
     const bool far = p_.last_step == 0 || p_.last_step >= Variant::long_step;
     p_.loose = far && p_.state.rows_of_block < args_.schedule.subset;
     if (p_.loose) p_.state.rows_of_block = Variant::rows_of_block(args_, p_.state, true, sigma());
-    return p_.state.rows_of_block == 0 ? unfinished : under_way;
+    return p_.state.rows_of_block == 0 ? pending : in_progress;
   }
 
   __device__ Status status_after_iteration() {
@@ -256,7 +249,7 @@ class Point {
                                  icgn::tolerance_at<Real>(iteration, args_.max_iterations, args_.tolerance));
     if (p_.converged && !Variant::trusts(sigma(), iteration)) {
       --p_.state.iterations;  // the gathering variant repeats this iteration with exact weights
-      return unfinished;
+      return pending;
     }
     if (p_.converged) p_.zncc = clamped(1 - p_.misfit);
     return move(step);
@@ -337,7 +330,7 @@ class Point {
     moved.x.x -= 1;
     moved.y.y -= 1;
     p_.state.displacement = moved;
-    if (!p_.converged) return under_way;
+    if (!p_.converged) return in_progress;
     if (p_.zncc < args_.min_zncc) return Status::low_correlation;
     return inside_current() ? Status::ok : Status::out_of_image;
   }

@@ -8,9 +8,9 @@
 #include "refine/prepare_common.cuh"
 #include "refine/prepare_runs.cuh"
 
-// Preparation of the subsets that prepare_runs.cuh leaves over, one warp per point. The pixels of the subset
-// are distributed over the lanes; then each lane has one row of the Gauss-Newton matrix while it is inverted.
-// The matrix is double, as on the CPU, because it decides which subsets are flat.
+// Preparation of the subsets that prepare_runs.cuh leaves pending, one warp per point. The pixels of the
+// subset are distributed over the lanes; then each lane has one row of the Gauss-Newton matrix while it is
+// inverted. The matrix is double, as on the CPU, because it decides which subsets are flat.
 namespace dic::kernels {
 namespace {
 
@@ -129,13 +129,20 @@ __device__ inline double sum_of_lanes(double value) {
   return value;
 }
 
+/// What a lane knows of the solution of weighted least squares with N parameters.
+template <int N>
+struct LaneSolution {
+  double sum, grey;                    ///< values of the lane's row of the weighted sums
+  const double (&inverse)[N];          ///< the lane's row of the inverse matrix
+  const float (&of_u)[N], (&of_v)[N];  ///< columns of the inverse matrix
+};
+
 /// Computes the standard deviations of weighted least squares for a noise of variance 1, and values that
-/// follow from them. sum, grey: values of the lane's row of the weighted sums; inverse: the lane's row of the
-/// inverse matrix; of_u, of_v: columns of the inverse matrix.
+/// follow from them.
 template <int kOrder, int N = WarpSums<kOrder>::N>
-__device__ void predict(const PrepareArguments& args, const SquaredWeights<kOrder>& squared, double sum,
-                        double grey, const double (&inverse)[N], const float (&of_u)[N],
-                        const float (&of_v)[N], PreparedSubset& s) {
+__device__ void predict(const PrepareArguments& args, const SquaredWeights<kOrder>& squared,
+                        const LaneSolution<N>& solution, PreparedSubset& s) {
+  const auto& [sum, grey, inverse, of_u, of_v] = solution;
   const int lane = threadIdx.x % warp_size;
   const double mean = sum / s.count, contrast = grey / s.energy;
   const double squared_sum = squared.sums.sum(), squared_grey = squared.sums.grey();
@@ -210,7 +217,7 @@ __device__ void invert_exactly(const PrepareArguments& args, const WarpSums<kOrd
 #pragma unroll
   for (int c = 0; c < N; ++c) hessian.row[c] *= scale * from_lane(scale, c);
   if (squared) {
-    predict<kOrder>(args, *squared, sum, grey, hessian.row, of_u, of_v, s);
+    predict<kOrder>(args, *squared, {sum, grey, hessian.row, of_u, of_v}, s);
   } else {
     s.fitted = icgn::fitted_parameters(N);
     s.gradient_noise = gradient_noise_of(args, s, of_u, of_v);
@@ -308,7 +315,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<kWindow>)
   const int lane = threadIdx.x % warp_size;
   for_each_task((count + warp_size - 1) / warp_size, warps, threadIdx.x / warp_size, [&](std::int64_t chunk) {
     const std::int64_t first = chunk * warp_size;
-    const bool is_left = first + lane < count && subsets[first + lane].status == left_over;
+    const bool is_left = first + lane < count && subsets[first + lane].status == pending;
     for (unsigned left = __ballot_sync(all_lanes, is_left); left != 0; left &= left - 1) {
       const std::int64_t task = first + __ffs(left) - 1;
       PreparedSubset s = subset_in_image(args, task);
@@ -328,7 +335,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<kWindow || kOrder == 2
   const float least = static_cast<float>(kLeastPart) * static_cast<float>(args.subset * args.subset);
   for_each_task(*count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
     PreparedSubset s = subsets[task];
-    if (s.status != unprepared) return;
+    if (s.status != pending) return;
     s.status = Status::ok;
     clip_to_image(args, s, least);
     if (!has_pixels(args, s)) return;
@@ -343,8 +350,9 @@ __global__ void __launch_bounds__(threads, blocks_at_once<kWindow || kOrder == 2
 // ---- launches ----
 
 template <int kOrder>
-void launch(const PrepareArguments& args, std::int64_t count, PreparedSubset* subsets, float* matrices,
+void launch(const PrepareArguments& args, std::int64_t count, const PreparedSubsets& prepared,
             StreamHandle stream) {
+  const auto& [subsets, matrices] = prepared;
   const auto prepare_left =
       args.window.uniform() ? prepare_subsets<kOrder, false> : prepare_subsets<kOrder, true>;
   constexpr int bytes = run_bytes<kOrder>;
@@ -356,45 +364,46 @@ void launch(const PrepareArguments& args, std::int64_t count, PreparedSubset* su
 }
 
 template <int kOrder>
-void launch_parts(const PrepareArguments& args, std::int64_t most, const std::int32_t* count,
-                  PreparedSubset* subsets, float* matrices, StreamHandle stream) {
+void launch_parts(const PrepareArguments& args, std::int64_t max_count, const std::int32_t* count,
+                  const PreparedSubsets& prepared, StreamHandle stream) {
   const auto prepare = args.window.uniform() ? prepare_parts<kOrder, false> : prepare_parts<kOrder, true>;
-  prepare<<<grid_size(most, warps), threads, 0, stream>>>(args, count, subsets, matrices);
+  prepare<<<grid_size(max_count, warps), threads, 0, stream>>>(args, count, prepared.subsets,
+                                                               prepared.matrices);
 }
 
-PrepareArguments arguments(const RefineReference& reference, const RefineOptions& options, const int* x,
-                           const int* y) {
+PrepareArguments arguments(const RefineReference& reference, const RefineOptions& options,
+                           const SubsetCentres& centres) {
   return {reference,
           options.subset,
           options.weights,
           Window(options.weights, options.subset),
           static_cast<float>(icgn::gradient_noise_gain(options.interpolation, options.smoothing)),
-          x,
-          y,
+          centres.x,
+          centres.y,
           static_cast<float>(refine::least_pixels(options))};
 }
 
 }  // namespace
 
-void launch_prepare_subsets(const RefineReference& reference, const RefineOptions& options, const int* x,
-                            const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
+void launch_prepare_subsets(const RefineReference& reference, const RefineOptions& options,
+                            const SubsetCentres& centres, const PreparedSubsets& prepared,
                             StreamHandle stream) {
-  if (count == 0) return;
-  const PrepareArguments args = arguments(reference, options, x, y);
-  if (options.order == 0) launch<0>(args, count, subsets, matrices, stream);
-  if (options.order == 1) launch<1>(args, count, subsets, matrices, stream);
-  if (options.order == 2) launch<2>(args, count, subsets, matrices, stream);
+  if (centres.count == 0) return;
+  const PrepareArguments args = arguments(reference, options, centres);
+  if (options.order == 0) launch<0>(args, centres.count, prepared, stream);
+  if (options.order == 1) launch<1>(args, centres.count, prepared, stream);
+  if (options.order == 2) launch<2>(args, centres.count, prepared, stream);
   check_launch("preparing subsets");
 }
 
-void launch_prepare_parts(const RefineReference& reference, const RefineOptions& options, std::int64_t most,
-                          const std::int32_t* count, PreparedSubset* subsets, float* matrices,
+void launch_prepare_parts(const RefineReference& reference, const RefineOptions& options,
+                          std::int64_t max_count, const std::int32_t* count, const PreparedSubsets& prepared,
                           StreamHandle stream) {
-  if (most == 0) return;
-  const PrepareArguments args = arguments(reference, options, nullptr, nullptr);
-  if (options.order == 0) launch_parts<0>(args, most, count, subsets, matrices, stream);
-  if (options.order == 1) launch_parts<1>(args, most, count, subsets, matrices, stream);
-  if (options.order == 2) launch_parts<2>(args, most, count, subsets, matrices, stream);
+  if (max_count == 0) return;
+  const PrepareArguments args = arguments(reference, options, {});
+  if (options.order == 0) launch_parts<0>(args, max_count, count, prepared, stream);
+  if (options.order == 1) launch_parts<1>(args, max_count, count, prepared, stream);
+  if (options.order == 2) launch_parts<2>(args, max_count, count, prepared, stream);
   check_launch("preparing parts of subsets");
 }
 

@@ -5,11 +5,8 @@
 // Preparation of neighbouring points in one row of pixels, whose subsets have most columns in common. A warp
 // sums every column once, one lane per column. Then one lane per point adds its columns and inverts its
 // Gauss-Newton matrix, in float. Subsets for which float is not precise enough (clipped, masked and nearly
-// flat ones) are left over, and all subsets if pixels have weights.
+// flat ones) stay pending for prepare.cu, and all subsets if pixels have weights.
 namespace dic::kernels {
-
-/// Status of a subset that is left to prepare.cu.
-constexpr Status left_over{255};
 
 constexpr int run_threads = 128;
 /// Largest number of columns that a warp sums at once.
@@ -267,7 +264,7 @@ __global__ void __launch_bounds__(run_threads)
       waits = waits && !takes_part;
       __syncwarp();
     }
-    if (!done) s.status = left_over;
+    if (!done) s.status = pending;
     if (there) subsets[task] = s;
   });
 }

@@ -220,7 +220,7 @@ __device__ void look_at(const SaturatedFrame& frame, const SaturatedList& list, 
     if (icgn::is_left_out(pixel, rule)) atomicOr(mask + masks.word(i, j), masks.bit(i));
   });
   if (lane != 0) return;
-  s.status = unprepared;
+  s.status = pending;
   list.subsets[at] = s;
   list.tasks[at] = {at, task.u, task.v, result.shape};
   list.of_task[at] = {number, beside_glare};

@@ -10,8 +10,6 @@
 #include <numbers>
 #include <utility>
 
-#include "core/parallel.hpp"
-
 namespace dic::analysis {
 namespace {
 
@@ -150,11 +148,11 @@ std::array<double, 2> InterpolationBias::over_subset(double u, double v,
   return {mean[0] / total, mean[1] / total};
 }
 
-void InterpolationBias::subtract_from(Field& field, int subset, SubsetWeights weights, int threads) const {
+void InterpolationBias::subtract_from(Field& field, int subset, SubsetWeights weights,
+                                      ThreadPool& pool) const {
   const Grid& grid = field.grid();
   const auto known = [&](std::int64_t node) { return has_values(field.status[node]); };
   std::vector<std::array<double, 2>> biases(grid.nodes());
-  ThreadPool pool(threads);
   pool.parallel_for(grid.ny, 8, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t j = begin; j < end; ++j)
       for (int i = 0; i < grid.nx; ++i) {

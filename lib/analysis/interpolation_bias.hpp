@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/power_spectrum.hpp"
+#include "core/parallel.hpp"
 
 namespace dic::analysis {
 
@@ -23,8 +24,8 @@ class InterpolationBias {
   /// dv/dy) per px; 0 where it changes by more than a pixel: what is left of a mean over whole periods.
   std::array<double, 2> over_subset(double u, double v, const std::array<double, 4>& gradient, int subset,
                                     SubsetWeights weights = SubsetWeights::uniform) const;
-  /// Subtracts it from the displacements of all points with values. threads: 0 = one per core.
-  void subtract_from(Field& field, int subset, SubsetWeights weights, int threads) const;
+  /// Subtracts it from the displacements of all points with values.
+  void subtract_from(Field& field, int subset, SubsetWeights weights, ThreadPool& pool) const;
 
  private:
   static constexpr int kSteps = 16;  ///< per px; between them the bias, almost a sine, is interpolated

@@ -49,26 +49,26 @@ double robust_variance(std::vector<float>& differences, double grain) {
   return std::max(squares / n - sum / n * (sum / n), 0.0);
 }
 
-/// Range of grey levels that is divided into classes of equal width.
-struct GreyRange {
-  double darkest, brightest;
+/// Mean motion from one image to another, px.
+struct Motion {
+  double u, v;
+};
 
-  std::size_t class_of(double grey) const {
-    return static_cast<std::size_t>(
-        std::clamp((grey - darkest) / ((brightest - darkest) / kClasses), 0.0, kClasses - 1.0));
+/// Pixels by classes of their grey value: number k begins at darkest + k * width.
+struct GreyClasses {
+  double darkest, width;
+  std::vector<std::vector<float>> differences = std::vector<std::vector<float>>(kClasses);
+  std::vector<double> greys = std::vector<double>(kClasses);  ///< sums of the grey values
+
+  void add(double grey, double difference) {
+    const auto k = static_cast<std::size_t>(std::clamp((grey - darkest) / width, 0.0, kClasses - 1.0));
+    differences[k].push_back(static_cast<float>(difference));
+    greys[k] += grey;
   }
 };
 
-/// Differences of two images by classes of grey.
-struct ClassDifferences {
-  std::vector<std::vector<float>> of_pixels = std::vector<std::vector<float>>(kClasses);
-  std::vector<double> grey = std::vector<double>(kClasses);  ///< sums over the pixels
-};
-
-/// Differences of the pixels of f and g, which is displaced by (u, v) px.
 template <typename T>
-ClassDifferences differences_of(ImageView f, ImageView g, double u, double v, const GreyRange& range) {
-  ClassDifferences out;
+void gather(ImageView f, ImageView g, const Motion& motion, GreyClasses& classes) {
   const std::int64_t pixels = std::int64_t{f.width} * f.height;
   const int stride = static_cast<int>(1 + pixels / kPixelsPerFrame);
   for (int y = 1; y + 1 < f.height; ++y) {
@@ -81,13 +81,9 @@ ClassDifferences differences_of(ImageView f, ImageView g, double u, double v, co
       };
       const double slope_x = (both(1, 0) - both(-1, 0)) / 4, slope_y = (both(0, 1) - both(0, -1)) / 4;
       const double grey = (double(here) + double(there)) / 2;
-      const std::size_t k = range.class_of(grey);
-      out.of_pixels[k].push_back(
-          static_cast<float>(double(there) - double(here) + u * slope_x + v * slope_y));
-      out.grey[k] += grey;
+      classes.add(grey, double(there) - double(here) + motion.u * slope_x + motion.v * slope_y);
     }
   }
-  return out;
 }
 
 }  // namespace
@@ -109,20 +105,20 @@ NoiseCurve::NoiseCurve(ImageView reference)
 bool NoiseCurve::add(ImageView frame, const Field& field) {
   const double u = mean_of(field.u, field.status), v = mean_of(field.v, field.status);
   if (!(std::hypot(u, v) <= kLargestMotion) || !(brightest_ > darkest_)) return false;
-  ClassDifferences differences;
+  GreyClasses gathered{darkest_, (brightest_ - darkest_) / kClasses};
   bool is_integer = false;
   visit_scalar(frame.type, [&]<typename T>(T) {
     is_integer = std::is_integral_v<T>;
-    differences = differences_of<T>(reference_, frame, u, v, {darkest_, brightest_});
+    gather<T>(reference_, frame, {u, v}, gathered);
   });
   for (std::size_t k = 0; k < classes_.size(); ++k) {
-    const auto pixels = std::ssize(differences.of_pixels[k]);
+    const auto pixels = std::ssize(gathered.differences[k]);
     if (pixels < kLeastPixels) continue;
     Class& c = classes_[k];
     // Both images are noisy.
     c.variance +=
-        robust_variance(differences.of_pixels[k], is_integer ? 1 : 0) / 2 * static_cast<double>(pixels);
-    c.grey += differences.grey[k];
+        robust_variance(gathered.differences[k], is_integer ? 1 : 0) / 2 * static_cast<double>(pixels);
+    c.grey += gathered.greys[k];
     c.pixels += pixels;
   }
   return true;

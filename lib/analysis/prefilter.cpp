@@ -30,10 +30,10 @@ void filter_line(const float* line, const std::vector<float>& taps, int count, f
 }
 
 /// Rows of an image, filtered along x.
-Image filter_rows(ImageView image, const std::vector<float>& taps, ThreadPool& threads) {
+Image filter_rows(ImageView image, const std::vector<float>& taps, ThreadPool& pool) {
   const int reach = static_cast<int>(taps.size()) - 1, width = image.width;
   Image out(image.size(), ScalarType::f32);
-  threads.parallel_for(image.height, 32, [&](std::int64_t begin, std::int64_t end, int) {
+  pool.parallel_for(image.height, 32, [&](std::int64_t begin, std::int64_t end, int) {
     std::vector<float> line(width + 2 * reach);
     float* const first = line.data() + reach;
     for (int y = static_cast<int>(begin); y < end; ++y) {
@@ -51,7 +51,7 @@ Image filter_rows(ImageView image, const std::vector<float>& taps, ThreadPool& t
 }
 
 /// Columns of an image, filtered along y.
-Image filter_columns(const Image& image, const std::vector<float>& taps, ThreadPool& threads) {
+Image filter_columns(const Image& image, const std::vector<float>& taps, ThreadPool& pool) {
   const int reach = static_cast<int>(taps.size()) - 1, width = image.width(), height = image.height();
   Image out(image.size(), ScalarType::f32);
   const auto add = [&](float* to, float tap, int y) {
@@ -63,7 +63,7 @@ Image filter_columns(const Image& image, const std::vector<float>& taps, ThreadP
     for (int x = 0; x < width; ++x)
       to[x] += tap * point_reflected([&](int i) { return image.row<float>(i)[x]; }, height, y);
   };
-  threads.parallel_for(height, 32, [&](std::int64_t begin, std::int64_t end, int) {
+  pool.parallel_for(height, 32, [&](std::int64_t begin, std::int64_t end, int) {
     for (int y = static_cast<int>(begin); y < end; ++y)
       for (int k = -reach; k <= reach; ++k) add(out.row<float>(y), taps[std::abs(k)], y + k);
   });
@@ -122,10 +122,10 @@ double best_prefilter(const PowerSpectrum& spectrum, double noise, Interpolation
   return best;
 }
 
-Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum, bool on_gpu)
-    : sigma_(chosen.prefilter.value_or(0)), on_gpu_(on_gpu) {
+Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum, bool on_gpu,
+                     ThreadPool& pool)
+    : sigma_(chosen.prefilter.value_or(0)), on_gpu_(on_gpu), pool_(pool) {
   if (!enabled()) return;
-  threads_ = std::make_unique<ThreadPool>(chosen.threads);
   gpu_low_pass_ = std::make_unique<GpuLowPass>(sigma_);
   const std::vector<double> taps = gaussian_taps(sigma_);
   double along_axis = taps[0] * taps[0];
@@ -139,14 +139,14 @@ Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectr
   if (if_white > 0 && really > 0) sigma_factor_ = std::sqrt(really / if_white);
 }
 
-Image low_pass(ImageView image, double sigma, ThreadPool& threads) {
+Image low_pass(ImageView image, double sigma, ThreadPool& pool) {
   const std::vector<double> weights = gaussian_taps(sigma);
   const std::vector<float> taps(weights.begin(), weights.end());
-  return filter_columns(filter_rows(image, taps, threads), taps, threads);
+  return filter_columns(filter_rows(image, taps, pool), taps, pool);
 }
 
 Image Prefilter::operator()(ImageView image) const {
-  return low_pass(HostPixels(image, on_gpu_).view(), sigma_, *threads_);
+  return low_pass(HostPixels(image, on_gpu_).view(), sigma_, pool_);
 }
 
 ImageView Prefilter::on_gpu(ImageView image) const {

@@ -16,8 +16,9 @@ namespace dic::analysis {
 class Prefilter {
  public:
   /// spectrum: of the reference before the filter, if it is known. on_gpu: images may be in the memory of a
-  /// GPU.
-  Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum, bool on_gpu);
+  /// GPU. pool: lives longer.
+  Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum, bool on_gpu,
+            ThreadPool& pool);
 
   bool enabled() const { return sigma_ > 0; }
   double sigma() const { return sigma_; }
@@ -39,13 +40,13 @@ class Prefilter {
   bool on_gpu_;
   double noise_gain_ = 1;    ///< see noise_gain()
   double sigma_factor_ = 1;  ///< of a displacement: what the correlation of the noise makes of it
-  std::unique_ptr<ThreadPool> threads_;
+  ThreadPool& pool_;
   std::unique_ptr<GpuLowPass> gpu_low_pass_;
 };
 
 /// The image after a Gaussian low-pass of standard deviation sigma px, f32; beyond the edges it goes on by
 /// point reflection. sigma = 0: the image itself.
-Image low_pass(ImageView image, double sigma, ThreadPool& threads);
+Image low_pass(ImageView image, double sigma, ThreadPool& pool);
 
 /// The standard deviation, px, of the low-pass with the smallest predicted sigma; 0 = none where that is not
 /// smaller by a tenth. noise: variance, grey levels^2.

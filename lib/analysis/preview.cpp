@@ -163,14 +163,15 @@ Preview preview(const TrackOptions& options, ImageView reference, const Roi& roi
   chosen.prefilter =
       options.prefilter.value_or(analysis::best_prefilter(*spectrum, variance, options.refine.interpolation));
   preview.prefilter = *chosen.prefilter;
-  const analysis::Prefilter prefilter(chosen, spectrum, false);
+  ThreadPool pool(options.threads);
+  const analysis::Prefilter prefilter(chosen, spectrum, false, pool);
   const Image filtered = prefilter.enabled() ? prefilter(reference) : Image();
   const ImageView measured = prefilter.enabled() ? filtered.view() : reference;
   const double noise =
       analysis::energies_after(*spectrum, variance, options.refine.interpolation, preview.prefilter)
           .noise_by_matrix(variance);
   preview.grid = map_grid(mask, points.grid());
-  refine::SubsetSigmas sigmas(options.refine, options.threads, measured, mask);
+  refine::SubsetSigmas sigmas(options.refine, pool, measured, mask);
   predict_sigma(preview, sigmas, options.refine.subset, noise);
   recommend(preview, sigmas, points, noise, options.sigma_target.value_or(kDemandedSigma), reference.size());
   return preview;

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "analysis/image_pyramid.hpp"
-#include "core/parallel.hpp"
 
 namespace dic::analysis {
 namespace {
@@ -52,14 +51,14 @@ double reachable(const TrackOptions& options) {
 class SelfSimilarity {
  public:
   SelfSimilarity(const TrackOptions& options, ImageView reference, ImageView roi,
-                 const fields::Points& points)
+                 const fields::Points& points, ThreadPool& pool)
       : options_(options),
         reference_(reference),
         roi_(roi),
         points_(points),
         reach_(reachable(options)),
-        pool_(options.threads),
-        correlator_("cpu", options.threads) {}
+        pool_(pool),
+        correlator_(correlate::open_correlator("cpu", pool)) {}
 
   std::vector<float> run() {
     if (reach_ < kMainLobe) return {};
@@ -158,7 +157,7 @@ class SelfSimilarity {
   class Matcher {
    public:
     Matcher(const SelfSimilarity& of, std::span<const int> x, std::span<const int> y)
-        : refiner_(with_few_iterations(of.options_.refine), "cpu", of.options_.threads) {
+        : refiner_(refine::open_refiner(with_few_iterations(of.options_.refine), "cpu", of.pool_)) {
       refiner_.set_reference(of.reference_, x, y, of.roi_);
       refiner_.set_current(of.reference_);
       for (std::int64_t i = 0; i < std::ssize(x); ++i)
@@ -246,7 +245,7 @@ class SelfSimilarity {
   const ImageView reference_, roi_;
   const fields::Points& points_;
   const double reach_;
-  ThreadPool pool_;
+  ThreadPool& pool_;
   Correlator correlator_;
   Surfaces surfaces_;
   std::vector<Period> periods_;
@@ -255,8 +254,8 @@ class SelfSimilarity {
 }  // namespace
 
 std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
-                                     const fields::Points& points) {
-  return SelfSimilarity(options, reference, roi, points).run();
+                                     const fields::Points& points, ThreadPool& pool) {
+  return SelfSimilarity(options, reference, roi, points, pool).run();
 }
 
 }  // namespace dic::analysis

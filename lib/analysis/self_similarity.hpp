@@ -4,6 +4,7 @@
 #include <dic/track.hpp>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "fields/points.hpp"
 
 namespace dic::analysis {
@@ -12,6 +13,6 @@ namespace dic::analysis {
 /// that the search allows (see ReferenceAnalysis::alternatives); empty where the texture does not repeat
 /// itself, which a few samples tell. Throws what the correlation throws.
 std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
-                                     const fields::Points& points);
+                                     const fields::Points& points, ThreadPool& pool);
 
 }  // namespace dic::analysis

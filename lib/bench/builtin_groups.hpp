@@ -1,7 +1,7 @@
 #pragma once
 
-/// The groups that `dic bench` runs when none are given. POINTS stands for a number that suits
-/// the device, LEVELS for what can be timed there.
+/// The groups that `dic bench` runs by default. POINTS stands for a number of points that suits the device,
+/// LEVELS for the levels that can be timed there.
 namespace dic::bench {
 
 constexpr const char* kDefaultGroups = R"(

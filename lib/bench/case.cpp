@@ -36,7 +36,7 @@ std::string_view to_string(Outcome outcome) {
 
 namespace {
 
-/// Sum over the shifts of one axis of the elements that overlap.
+/// Number of overlapping elements, summed over the shifts of one axis.
 double overlaps(int ref, int search, int first, int last) {
   double sum = 0;
   for (int shift = first; shift <= last; ++shift)
@@ -77,7 +77,7 @@ double Case::operations() const {
 
 double Case::bytes() const {
   const auto bytes_of_element = static_cast<double>(size_of(type));
-  // Matrices in images overlap: each pixel of the images is read once.
+  // Matrices in images overlap, so each pixel of the images counts once.
   const auto elements = [&](std::int64_t count, int h, int w, std::int64_t images) {
     const double packed = static_cast<double>(count) * h * w;
     return image > 0 ? std::min(packed, static_cast<double>(images) * image * image) : packed;
@@ -93,7 +93,7 @@ double Case::bytes() const {
 
 namespace {
 
-/// The highest ceiling whose name begins with `what`; 0 where there is none.
+/// The highest ceiling whose name begins with `what`; 0 if there is none.
 double fastest(const std::vector<Ceiling>& ceilings, std::string_view what) {
   double value = 0;
   for (const Ceiling& ceiling : ceilings)
@@ -101,7 +101,7 @@ double fastest(const std::vector<Ceiling>& ceilings, std::string_view what) {
   return value;
 }
 
-/// Operations per second of products that are exact for the elements of a case.
+/// Highest rate, operations per second, of products that are exact for the elements of a case.
 double fastest_products(const Case& c, const std::vector<Ceiling>& ceilings) {
   switch (c.type) {
     case ScalarType::u8:

@@ -8,7 +8,7 @@
 #include "core/cuda_devices.hpp"
 #include "core/device_name.hpp"
 #include "core/parallel.hpp"
-#include "core/simd_targets.hpp"  // before Highway
+#include "core/simd_targets.hpp"  // must precede Highway
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/ceilings.cpp"  // NOLINT: how Highway compiles one file per target
@@ -19,10 +19,11 @@
 #define DIC_BENCH_CEILINGS_ONCE
 namespace dic::bench {
 
-/// Does multiply-adds in registers alone and returns how many; `sink` receives a result that depends on all.
+/// Does multiply-adds in registers and returns their number; `sink` receives a result that depends on all of
+/// them.
 using MultiplyAdds = double (*)(std::int64_t rounds, double& sink);
 struct MultiplyAddTable {
-  MultiplyAdds f32, f64, i16;  ///< null where there is no instruction for it
+  MultiplyAdds f32, f64, i16;  ///< null if there is no such instruction
 };
 
 }  // namespace dic::bench
@@ -61,7 +62,7 @@ double integers(std::int64_t rounds, double& sink) {
   for (int k = 0; k < kChains; ++k) chains[k] = halves[k] = hn::Set(wide, k);
   for (std::int64_t i = 0; i < rounds; ++i)
     for (int k = 0; k < kChains; ++k) {
-      const auto changing = hn::BitCast(d, chains[k]);  // a constant would be multiplied only once
+      const auto changing = hn::BitCast(d, chains[k]);  // the compiler would multiply a constant only once
       chains[k] = hn::ReorderWidenMulAccumulate(wide, changing, factor, chains[k], halves[k]);
     }
   auto sum = hn::Add(chains[0], halves[0]);
@@ -113,7 +114,7 @@ __attribute__((target("avx512f,avx512vnni"))) double bytes(std::int64_t rounds, 
 }
 #endif
 
-/// Null where there is no instruction for it.
+/// Null if there is no such instruction.
 MultiplyAdds byte_multiply_adds() {
 #if DIC_BENCH_HAVE_VNNI
   if (__builtin_cpu_supports("avx512vnni")) return bytes;
@@ -121,8 +122,8 @@ MultiplyAdds byte_multiply_adds() {
   return nullptr;
 }
 
-/// The highest rate that `once` returns in some repeats: a ceiling is what the machine does when nothing else
-/// runs.
+/// The highest rate that `once` returns in several repeats, because a ceiling is the rate of an otherwise
+/// idle machine.
 template <typename Once>
 double best_of(int repeats, const Once& once) {
   double best = 0;
@@ -131,7 +132,7 @@ double best_of(int repeats, const Once& once) {
 }
 
 double operations_per_second(ThreadPool& pool, MultiplyAdds work) {
-  constexpr std::int64_t kRounds = 4'000'000;  // some 20 ms
+  constexpr std::int64_t kRounds = 4'000'000;  // about 20 ms
   std::vector<double> counts(pool.size()), sinks(pool.size());
   const double seconds = time_of([&] {
     pool.parallel_for(pool.size(), 1, [&](std::int64_t begin, std::int64_t end, int) {
@@ -143,7 +144,7 @@ double operations_per_second(ThreadPool& pool, MultiplyAdds work) {
   return total / seconds;
 }
 
-/// a = b + factor * c over arrays that no cache holds (McCalpin's STREAM triad): 24 bytes per element.
+/// McCalpin's STREAM triad: a = b + factor * c over arrays larger than the caches, 24 bytes per element.
 class Triad {
  public:
   explicit Triad(ThreadPool& pool) : pool_(pool), a_(kElements), b_(kElements, 1.0), c_(kElements, 2.0) {}

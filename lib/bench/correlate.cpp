@@ -16,7 +16,7 @@
 namespace dic::bench {
 namespace {
 
-constexpr int kPoison = 0xff;  ///< NaN, or the largest number: what no variant writes by itself
+constexpr int kPoison = 0xff;  ///< makes NaN or the largest number, which no variant writes
 
 /// The results of a call.
 struct Result {
@@ -37,7 +37,7 @@ struct Result {
 
 bool is_step(Level level) { return level != Level::whole && level != Level::call; }
 
-/// Seconds of a step of the last call.
+/// Seconds of a step in the last call.
 double step_seconds(const Correlator& correlator, Level step) {
   const DeviceSeconds seconds = correlator.device_seconds();
   if (step == Level::upload) return seconds.upload;
@@ -92,7 +92,7 @@ class Runner {
       correlator.reset();
       result = {};
     }
-    result.poison();  // what is compared afterwards was timed
+    result.poison();  // ensures that the result compared afterwards is the timed one
     row.seconds = time(row.task, correlator, request, result);
     row.seconds.first = first;
     if (correlator) compare(row, result);
@@ -108,7 +108,7 @@ class Runner {
                                        : time_repeats(calls, options_, stop_);
   }
 
-  /// Time of the kernels of one call that runs them `times` times, without its transfers.
+  /// Time of the kernels, without transfers, of one call that runs them `times` times.
   static Elapsed time_kernels(std::int64_t times, Correlator& correlator, const CorrelateRequest& request,
                               Output output, Result& result) {
     correlator.repeat_kernels(times);
@@ -129,16 +129,16 @@ class Runner {
     return is_step(task.level) ? step_seconds(*kept, task.level) : seconds;
   }
 
-  /// Makes the data of a case, unless they are there already.
+  /// Makes the data of a case unless they exist.
   void prepare(const Case& shape) {
     if (inputs_ && prepared_ == shape) return;
-    inputs_.reset();  // first: two sets of data may not fit
+    inputs_.reset();  // freed first, because two sets of data may not fit into memory
     truth_.reset();
     inputs_ = std::make_unique<Inputs>(shape, options_.seed);
     prepared_ = shape;
   }
 
-  /// Computes once more, into poisoned memory, and compares.
+  /// Computes once more into poisoned memory and compares.
   void check(Row& row, Correlator& correlator, const CorrelateRequest& request, Result& result) {
     if (!truth_) truth_.emplace(inputs_->request(), options_.seed);
     result.poison();
@@ -146,7 +146,7 @@ class Runner {
     compare(row, result);
   }
 
-  /// The time of a wrong result is discarded.
+  /// Compares a result with the truth and discards the time if it is wrong.
   void compare(Row& row, const Result& result) {
     const Check check = result.check(*truth_, row.task.shape.output);
     row.max_difference = check.max_difference;

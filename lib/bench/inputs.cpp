@@ -7,8 +7,8 @@
 namespace dic::bench {
 namespace {
 
-// Shift of the content between the reference image and the search image, px: where the peak of a window is
-// that is centred on its reference.
+// Shift of the content between the reference image and the search image, px: the position of the peak in a
+// window that is centred on its reference.
 constexpr int kMoveX = 3, kMoveY = -2;
 
 template <typename T>
@@ -16,7 +16,7 @@ T random_value(std::uint64_t bits, int bit_depth) {
   if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(static_cast<std::int32_t>(bits >> 32)) * T(0x1p-31);
   } else if constexpr (std::is_signed_v<T>) {
-    return static_cast<std::int16_t>(bits >> 48);  // sums stay exact in float64
+    return static_cast<std::int16_t>(bits >> 48);  // 16 bits, so that sums stay exact in float64
   } else {
     return static_cast<T>(bits >> (64 - (bit_depth > 0 ? bit_depth : std::numeric_limits<T>::digits)));
   }
@@ -55,7 +55,7 @@ Image striped_mask(int width, int height) {
   return mask;
 }
 
-/// Where a window begins relative to its reference when they share their centre.
+/// Offset of a window's begin from that of its reference if both have the same centre.
 int offset_of(int ref, int search) { return -(search - ref) / 2; }
 
 /// A random begin in [0, side) such that both [begin, begin + ref) and its window stay inside.

@@ -12,25 +12,25 @@ class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
   std::uint64_t next();
-  /// 0 .. count - 1, count >= 1.
+  /// A number in 0 .. count - 1, count >= 1.
   std::int64_t below(std::int64_t count);
 
  private:
   std::uint64_t state_;
 };
 
-/// Masks are diagonal stripes; this share of the elements is not excluded.
+/// Share of the elements that the masks, diagonal stripes, do not exclude.
 constexpr double kShareThatCounts = 0.75;
 
 /// The data of a case: integers over the whole range of their bits (i32: 16 bits), floats in [-1, 1).
 class Inputs {
  public:
-  /// Throws UsageError where the case makes no sense: no pair, or images too small for the windows.
+  /// Throws UsageError for an impossible case: no pair, or images too small for the windows.
   Inputs(const Case& shape, std::uint64_t seed);
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
 
-  /// Refers to this object.
+  /// The request; it refers to this object.
   CorrelateRequest request() const;
 
  private:
@@ -48,7 +48,7 @@ class Inputs {
 
   Case shape_;
   Side reference_, search_;
-  std::vector<Image> masks_;  ///< of the references' images
+  std::vector<Image> masks_;  ///< masks of the references' images
   std::vector<ImageView> mask_views_;
 };
 

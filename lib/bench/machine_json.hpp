@@ -10,7 +10,7 @@ namespace dic::bench {
 Machine describe_machine(const Options& options, const std::string& command);
 
 nlohmann::ordered_json json_of(const Machine& machine);
-/// Throws nlohmann::json::exception.
+/// Reads a Machine from JSON. Throws nlohmann::json::exception.
 Machine machine_from(const nlohmann::ordered_json& json);
 
 }  // namespace dic::bench

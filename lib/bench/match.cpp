@@ -16,7 +16,7 @@ cv::Mat as_mat(ImageView image) {
           static_cast<std::size_t>(image.row_bytes)};
 }
 
-/// The same search by OpenCV, to whole pixels, on as many threads.
+/// Times the same search by OpenCV, to whole pixels, on the same number of threads.
 Timing time_opencv(ImageView cut, ImageView image, const Options& options, const std::stop_token& stop) {
   const int threads_before = cv::getNumThreads();
   if (options.threads > 0) cv::setNumThreads(options.threads);

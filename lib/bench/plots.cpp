@@ -12,15 +12,15 @@ using draw::Series;
 
 constexpr const char* kBaselines[] = {"cpu-naive", "cpu-fft", "cuda-basic", "cuda-fft"};
 
-/// Cases that differ in the size of the reference alone, and all their rows that can be plotted.
+/// Cases that differ only in the size of the reference, and all their rows that can be plotted.
 struct Family {
-  Case likeness;  ///< without sizes
+  Case likeness;  ///< the case without sizes
   Level level;
   std::string title;
   std::vector<const Row*> rows;
 };
 
-/// The case without its sizes: windows that follow the reference ("full", a radius) are counted from it.
+/// The case without its sizes; windows given relative to the reference ("full", a radius) stay relative.
 Case without_size(Case c) {
   const bool is_full = c.shifts == Shifts::full({c.ref_w, c.ref_h}, {c.search_w, c.search_h});
   if (is_full || c.shifts == Shifts::valid({c.ref_w, c.ref_h}, {c.search_w, c.search_h})) {
@@ -61,7 +61,7 @@ const Row* find(const Family& family, const std::string& variant, int size) {
   return nullptr;
 }
 
-/// The chart's series of that name, added where there is none.
+/// The chart's series of that name; added if it does not exist.
 Series& series_named(Chart& chart, const std::string& name) {
   const auto is_it = [&](const Series& series) { return series.name == name; };
   const auto found = std::find_if(chart.series.begin(), chart.series.end(), is_it);
@@ -104,8 +104,8 @@ double largest(const std::vector<Ceiling>& roofs, const std::string& unit) {
   return value;
 }
 
-/// Useful operations against useful traffic, below the roofs: memory rises, arithmetic is level. Of a report
-/// that asked the planner, what it chose.
+/// Useful operations against useful traffic, below the roofs: sloped for memory, level for arithmetic. Shows
+/// only the planner's choices if the report has any.
 Chart roofline(const Report& report) {
   const std::vector<Ceiling>& roofs = report.ceilings;
   Chart chart{"Roofline, " + report.machine.model, "useful operations per byte", "Gop/s", {}, 0, {}};
@@ -132,7 +132,7 @@ Chart roofline(const Report& report) {
   return chart;
 }
 
-/// Letters, digits and single dashes.
+/// The text as a file name: letters, digits and single dashes.
 std::string file_name(const std::string& text) {
   std::string name;
   for (const char c : text) {

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr int kLeastTurns = 8;
 
-/// The files that the commands read, made when one is asked for, and where they write.
+/// The input files of the commands, made on demand, and their output folder.
 class CommandFiles {
  public:
   explicit CommandFiles(int threads) : threads_(threads) {}
@@ -42,7 +42,7 @@ class CommandFiles {
     }
     return files;
   }
-  /// 64x64 px of an image.
+  /// File of a 64x64 px cut from an image.
   std::string cut_from(const std::string& file) const {
     const Image image = read_image(file);
     ImageView cut = image.view();
@@ -70,10 +70,10 @@ Words joined(Words first, const Words& then) {
 struct FixedCommand {
   std::string name;
   Words arguments;
-  bool tracks = false;  ///< and so leaves a run.json in the output folder
+  bool tracks = false;  ///< tracks, and so leaves a run.json in the output folder
 };
 
-/// The same before its files are there.
+/// A command of the fixed set before its files exist.
 struct PlannedCommand {
   std::string name;
   bool tracks;
@@ -111,7 +111,7 @@ std::vector<PlannedCommand> fixed_set(const RegressOptions& options, bool gpu) {
   return set;
 }
 
-/// The commands of the set whose names are given, or all. Throws UsageError for a name that it does not have.
+/// The commands of the set named in `only`. Throws UsageError for an unknown name.
 std::vector<FixedCommand> chosen(const std::vector<PlannedCommand>& set, const Words& only,
                                  const CommandFiles& files) {
   std::string names;
@@ -152,8 +152,8 @@ void run_once(const fs::path& program, const FixedCommand& command, const Comman
     add(report, command.name, stage, seconds);
 }
 
-/// Both programs, the other one first in every second turn: neither always meets what the other left in
-/// caches.
+/// Runs both programs, the other one first in every second turn, so that neither always profits from the
+/// caches that the other filled.
 void run_turn(int turn, const fs::path& own, const fs::path& other, const FixedCommand& command,
               const CommandFiles& files, BothReports& reports) {
   const bool other_first = turn % 2 == 0;

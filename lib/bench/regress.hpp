@@ -9,12 +9,13 @@
 
 #include "bench/bench.hpp"
 
-/// Whole commands of this build against those of another one: has something become slower?
+/// Compares the times of whole commands of this build with those of another build, to find what became
+/// slower.
 namespace dic::bench {
 
-/// What one command took, turn by turn, s.
+/// Times of one command, one per turn, s.
 struct CommandTimes {
-  std::string command;  ///< its name in the fixed set: "cpu pair"
+  std::string command;  ///< name in the fixed set, for example "cpu pair"
   std::string measure;  ///< "wall", "cpu" (user and system, all threads), or a stage of run.json
   std::vector<double> values;
 };
@@ -25,11 +26,11 @@ struct SpeedReport {
 };
 
 std::string to_json(const SpeedReport& report);
-/// Throws UsageError where the text is no such report.
+/// Parses a speed report. Throws UsageError if the text is not one.
 SpeedReport speed_report_from_json(const std::string& text);
 
 struct RegressOptions {
-  std::string device = "auto";  ///< "cpu": without the commands on a GPU; else also those, where there is one
+  std::string device = "auto";  ///< "cpu": without GPU commands; otherwise with them, if there is a GPU
   int threads = 0;              ///< CPU threads of each command; 0 = one per core
   int turns = 12;  ///< at least 8: fewer cannot tell a change from chance
   std::vector<std::string> only;  ///< names of commands; empty = all
@@ -37,9 +38,9 @@ struct RegressOptions {
   std::vector<std::string> validate() const;
 };
 
-/// Runs the fixed set of commands by turns, this program and `other`, once each before what counts. Without
-/// `other`, this program alone. `on_turn` is called after each turn. Throws UsageError (options, a command
-/// that fails), FileError, Cancelled.
+/// Runs the fixed set of commands with this program and `other` in turns, once each before the timed turns.
+/// Without `other`, runs this program alone. `on_turn` is called after each turn. Throws UsageError (options,
+/// a command that fails), FileError, Cancelled.
 struct BothReports {
   SpeedReport other, own;
 };
@@ -54,15 +55,15 @@ std::string_view to_string(Change change);
 struct Comparison {
   std::string command, measure;
   double before = 0, now = 0;  ///< medians, s
-  /// now / before: the median, and an interval that holds it but for a chance of 1 %.
+  /// Median of now / before, and its 99 % confidence interval.
   double ratio = 1, low = 1, high = 1;
   Change change = Change::same;
 };
 
-/// The rows of `now` that `before` has too and that take long enough to be timed. by_turns: value k of both
-/// was measured in the same turn, and their ratio is looked at; else the medians of each. The interval is
-/// that of the sign test (order statistics: no assumption about how times are distributed). slower: all of it
-/// lies above 1, and the ratio above 1.01. faster likewise.
+/// Compares the rows that both reports have and that take long enough to be timed. by_turns: value k of both
+/// was measured in the same turn, so the ratios of turns are compared; otherwise the medians of both reports.
+/// The interval is that of the sign test (order statistics, without assumptions about the distribution of
+/// times). slower: the whole interval is above 1 and the ratio above 1.01; faster: likewise below.
 std::vector<Comparison> compare(const SpeedReport& before, const SpeedReport& now, bool by_turns);
 
 }  // namespace dic::bench

@@ -10,17 +10,17 @@
 namespace dic::bench {
 namespace {
 
-constexpr double kLeastSeconds = 2e-3;  ///< a shorter time is mostly the clock's
+constexpr double kLeastSeconds = 2e-3;  ///< shorter times are dominated by the clock's resolution
 constexpr double kLeastChange = 0.01;
-constexpr double kChance = 0.005;  ///< of the median lying beyond one end of its interval
+constexpr double kChance = 0.005;  ///< probability of the median lying beyond one end of its interval
 
-/// A median and its interval.
+/// A median and its confidence interval.
 struct Middle {
   double median = 0, low = 0, high = 0;
 };
 
-/// The rank, from 0, of the value above which the median lies but for a chance of kChance: the largest k with
-/// P(fewer than k + 1 of n values below the median) <= kChance.
+/// Rank, from 0, of the lower end of the median's interval: the largest k with P(fewer than k + 1 of n values
+/// below the median) <= kChance.
 std::size_t low_rank(std::size_t n) {
   double term = std::pow(0.5, static_cast<double>(n)), sum = term;
   std::size_t rank = 0;

@@ -12,7 +12,7 @@
 
 namespace dic {
 
-// In the file, enumerators have names.
+// Files hold the names of enumerators.
 NLOHMANN_JSON_SERIALIZE_ENUM(Pairing, {{Pairing::one_to_one, "one_to_one"},
                                        {Pairing::one_to_many, "one_to_many"},
                                        {Pairing::n_to_mn, "n_to_mn"},
@@ -154,7 +154,7 @@ Row row_from(const Json& json) {
   return row;
 }
 
-/// A field of a CSV file, quoted where it has to be.
+/// A field of a CSV file, quoted if necessary.
 std::string quoted(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string result = "\"";
@@ -184,7 +184,7 @@ class GroupTable {
     cells_[line][at(columns_, row.task.variant)] = cell(row);
   }
 
-  /// A line per case; where that makes the table too wide to read, a line per variant and several tables.
+  /// Prints a line per case; if the table would be too wide to read, a line per variant in several tables.
   void print(std::ostream& out) const {
     if (columns_.size() <= kMostVariants) return print_cases(out);
     for (std::size_t first = 0; first < lines_.size(); first += kMostCases) {
@@ -210,7 +210,7 @@ class GroupTable {
     out << '\n';
   }
 
-  /// Cases first <= line < last as columns; variants that took part in none of them are left out.
+  /// Prints the cases of lines first .. last - 1 as columns, without variants that none of them has.
   void print_variants(std::ostream& out, std::size_t first, std::size_t last) const {
     out << "| variant |";
     for (std::size_t line = first; line < last; ++line) out << ' ' << lines_[line] << " |";
@@ -235,7 +235,7 @@ class GroupTable {
     return column < cells_[line].size() ? cells_[line][column] : "";
   }
 
-  /// Where `name` is in the list; added to its end where it is not.
+  /// Index of `name` in the list; appends it if it is missing.
   static std::size_t at(std::vector<std::string>& list, const std::string& name) {
     const auto found = std::find(list.begin(), list.end(), name);
     if (found != list.end()) return found - list.begin();
@@ -253,7 +253,7 @@ class GroupTable {
 
   std::vector<Ceiling> ceilings_;
   std::vector<std::string> lines_, columns_;
-  std::vector<double> floors_;  ///< of the lines, s
+  std::vector<double> floors_;  ///< lower bounds of the lines, s
   std::vector<std::vector<std::string>> cells_;
 };
 

@@ -18,7 +18,7 @@ using Choice = std::map<std::string, std::string>;  ///< one value per key of a 
 /// The keys whose lists expand to all combinations, and their defaults. Later keys vary faster.
 struct Key {
   const char* name;
-  const char* fallback;  ///< null: the key must be there
+  const char* fallback;  ///< default; null: the key is required
 };
 constexpr Key kKeys[] = {{"pairing", "one_to_one"},
                          {"type", "u8"},
@@ -34,12 +34,12 @@ constexpr Key kKeys[] = {{"pairing", "one_to_one"},
                          {"level", "call"},
                          {"variant", "planner"}};
 
-/// A value that cannot be understood; the group's place in the file is added where it is known.
+/// Throws an error about an invalid value; the caller adds the group's position in the file.
 [[noreturn]] void refuse(const std::string& value, const std::string& what) {
   throw UsageError("\"" + value + "\" is not " + what);
 }
 
-constexpr int kMost = 10'000'000;  ///< of any number in a group: sums of a few still are ints
+constexpr int kMost = 10'000'000;  ///< largest number in a group, so that sums of a few fit into an int
 
 int whole_number(std::string_view text, int least, const std::string& what) {
   int value = 0;
@@ -49,14 +49,14 @@ int whole_number(std::string_view text, int least, const std::string& what) {
   return value;
 }
 
-/// Two numbers with a separator between them.
+/// Parses two numbers with a separator between them.
 std::pair<int, int> two_numbers(std::string_view text, char separator, int least, const std::string& what) {
   const std::size_t at = text.find(separator);
   if (at == std::string_view::npos) refuse(std::string(text), what);
   return {whole_number(text.substr(0, at), least, what), whole_number(text.substr(at + 1), least, what)};
 }
 
-/// "31", or "31x33": height x width.
+/// Parses a size: "31", or "31x33" (height x width).
 std::pair<int, int> parse_size(const std::string& text) {
   const std::string what = "a size: give px, or \"31x33\" for height x width";
   if (text.find('x') != std::string::npos) return two_numbers(text, 'x', 1, what);
@@ -110,7 +110,7 @@ void set_shifts(Case& c, const std::string& shifts, const std::string& window) {
   }
 }
 
-/// Numbers of matrices: n and m matter only for pairings that have them.
+/// Sets the numbers of matrices; n and m only matter for pairings that use them.
 void set_counts(Case& c, const std::string& n_text, const std::string& m_text) {
   const std::int64_t n = whole_number(n_text, 1, "a number of references (n)");
   const std::int64_t m = whole_number(m_text, 1, "a number of windows (m)");
@@ -149,15 +149,15 @@ bool holds(const std::vector<T>& values, const T& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-/// Whether "all" includes the variant. With CUDA the variants for masks are used with masks only.
+/// True if "all" includes the variant. With CUDA, variants for masks are only used with masks.
 bool is_for(const CorrelateVariant& v, const Case& c, const std::string& backend) {
   const bool masks_fit = c.masks ? v.masks : !v.masks || backend != "cuda";
   return v.backend == backend && masks_fit && holds(v.pairings, c.pairing) && holds(v.types, c.type) &&
          holds(v.criteria, c.criterion);
 }
 
-/// The variants that `choice` stands for on a backend: "naive" is the simplest one, "all" every one that
-/// supports the case; names of another backend are left out.
+/// The variants that `choice` stands for on a backend: "naive" is the simplest one, "all" all that support
+/// the case; names of another backend are skipped.
 std::vector<std::string> variants_of(const std::string& choice, const Case& c, const std::string& backend) {
   if (choice == "naive") return {backend == "cpu" ? "cpu-naive" : backend + "-basic"};
   const bool names_a_backend = std::ranges::any_of(
@@ -269,7 +269,8 @@ void replace_all(std::string& text, const std::string& name, const std::string& 
 
 std::vector<Task> builtin_tasks(std::string text, const std::string& name, const std::string& device) {
   const bool on_cpu = backend_of(device) == "cpu";
-  replace_all(text, "POINTS", on_cpu ? "500" : "100000");  // what keeps a processor busy is nothing to a GPU
+  // a GPU needs far more points to be busy than a CPU
+  replace_all(text, "POINTS", on_cpu ? "500" : "100000");
   replace_all(text, "LEVELS", on_cpu ? "\"call\"" : "\"kernel\"");
   return parse_tasks(text, name, device);
 }

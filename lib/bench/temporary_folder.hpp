@@ -7,7 +7,7 @@
 
 namespace dic::bench {
 
-/// A new folder that is removed with all it holds. Throws FileError.
+/// A new folder that is removed with its contents. Throws FileError.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

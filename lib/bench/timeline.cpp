@@ -19,7 +19,7 @@ constexpr const char* kStages[] = {"decode", "copy",   "upload",   "prefilter", 
 constexpr int kFramesShown = 8;
 constexpr int kWidth = 1200, kLeft = 90, kRight = 110, kTop = 60, kBottom = 60;  // px
 constexpr double kFont = 12.5, kLargeFont = 15, kSmallFont = 8;
-constexpr double kLane = 22, kThinLane = 9, kGap = 8;  // px, heights
+constexpr double kLane = 22, kThinLane = 9, kGap = 8;  // heights, px
 
 using Time = StageSpan::Time;
 
@@ -38,7 +38,7 @@ struct Bar {
   double begin, end;  ///< ms
 };
 
-/// Bars that do not overlap.
+/// A row of bars that do not overlap.
 using Lane = std::vector<Bar>;
 
 const StageSpan* find(const FrameSummary& frame, const std::string& stage) {
@@ -74,7 +74,7 @@ std::vector<Lane> lanes_of(const std::vector<FrameSummary>& frames, const std::s
   return lanes;
 }
 
-/// A stage and the position of its rows.
+/// A stage and the position of its lanes.
 struct Row {
   std::string stage;
   std::vector<Lane> lanes;

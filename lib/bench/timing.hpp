@@ -30,12 +30,12 @@ inline double median_of(std::vector<double>& values) {
 
 /// Seconds that some iterations took together.
 struct Elapsed {
-  double counted = 0;  ///< that are reported
-  double lasted = 0;   ///< that are compared with the shortest time of a repeat
+  double counted = 0;  ///< seconds to report
+  double lasted = 0;   ///< seconds to compare with the shortest time of a repeat
 };
 
-/// Runs `once()` repeatedly. It returns the seconds to report for an iteration; how long all last is taken
-/// from the clock.
+/// Runs `once()` repeatedly. It returns the seconds to report for an iteration; the total duration is
+/// measured by the clock.
 template <typename Once>
 auto one_by_one(const Once& once) {
   return [once](std::int64_t iterations) {
@@ -47,9 +47,9 @@ auto one_by_one(const Once& once) {
   };
 }
 
-/// Repeats of as many iterations as last the shortest time, as long as the longest time by the clock and
-/// `stop` allow, at least one. `run(n)` does n iterations and gives what they took, Elapsed; they have been
-/// done before, and `first` is left to the caller.
+/// Times repeats, at least one, until the longest time is over or `stop` is set; each repeat has enough
+/// iterations to last the shortest time. `run(n)` does n iterations and returns their Elapsed. The caller has
+/// run it before (warm-up) and sets `first`.
 template <typename Run>
 Timing time_repeats(const Run& run, const Options& options, const std::stop_token& stop) {
   const auto start = std::chrono::steady_clock::now();

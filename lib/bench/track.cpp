@@ -36,7 +36,7 @@ SynthOptions speckle(const TrackCase& shape) {
 
 struct Errors {
   std::int64_t measured = 0;
-  double u = 0, v = 0;  ///< root mean squares
+  double u = 0, v = 0;  ///< root mean square errors
 };
 
 Errors errors_of(const Field& field, const Motion& motion) {
@@ -74,7 +74,7 @@ void check(const TrackCase& shape) {
     throw UsageError("The images must be larger: 40 px at every border have no points.");
 }
 
-/// Seconds of a stage.
+/// Total seconds of a stage.
 double seconds_of(const std::vector<StageSpan>& spans, std::string_view stage) {
   double seconds = 0;
   for (const StageSpan& span : spans)
@@ -108,18 +108,19 @@ struct StreamSums {
   }
 };
 
-constexpr int kToAndFro[] = {3, 2, 1, 2};  ///< frames of speckle(): 1/3, 2/3, 1, 2/3 of the motion
+/// order of the frames of speckle(): 1/3, 2/3, 1, 2/3 of the motion
+constexpr int kToAndFro[] = {3, 2, 1, 2};
 
-/// The frames of a stream.
+/// The frames that a stream gets.
 struct Shown {
   Image reference;
   Roi roi;
-  std::vector<Image> frames;  ///< again and again
+  std::vector<Image> frames;  ///< repeated cyclically
 };
 
 StreamTiming time_stream(const TrackOptions& options, const Shown& shown, int frames,
                          const std::stop_token& stop) {
-  constexpr int kWarmUp = 8;  // frames until all memory is there
+  constexpr int kWarmUp = 8;  // number of frames until all memory is allocated
   StreamSums sums;
   TrackStream stream(options, shown.reference, shown.roi, [&](const FrameResult& result) {
     if (result.index >= kWarmUp) sums.add(result);
@@ -141,7 +142,7 @@ StreamTiming time_stream(const TrackOptions& options, const Shown& shown, int fr
   return timing;
 }
 
-/// None for "cpu". device: as TrackStream::device says it, "cuda:0,2, NVIDIA ...".
+/// Numbers of the GPUs; none for "cpu". device: as returned by TrackStream::device, "cuda:0,2, NVIDIA ...".
 std::vector<int> gpus_of(const std::string& device) {
   return parse_device(device.substr(0, device.find(", "))).ordinals;
 }

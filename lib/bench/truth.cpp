@@ -11,14 +11,14 @@
 namespace dic::bench {
 namespace {
 
-constexpr double kMostWork = 5e7;          ///< multiply-adds that all samples together may take
-constexpr std::int64_t kMostPairs = 64;    ///< sampled
-constexpr std::int64_t kPartialPairs = 4;  ///< sampled where not even these can be done with all their shifts
-constexpr double kScoreTolerance = 2e-5;   ///< of zncc, ncc and ssd, which are f32 for every input
-constexpr double kFloatTolerance = 1e-6;   ///< of sums of f32: rounded at every addition, or by transforms
-constexpr double kDoubleTolerance = 1e-13;  ///< of sums of f64: likewise
+constexpr double kMostWork = 5e7;           ///< largest number of multiply-adds of all samples together
+constexpr std::int64_t kMostPairs = 64;     ///< largest number of sampled pairs
+constexpr std::int64_t kPartialPairs = 4;   ///< number of sampled pairs if their shifts must be sampled too
+constexpr double kScoreTolerance = 2e-5;    ///< for zncc, ncc and ssd, which are f32 for every input
+constexpr double kFloatTolerance = 1e-6;    ///< for sums of f32, rounded at every addition or by transforms
+constexpr double kDoubleTolerance = 1e-13;  ///< for sums of f64, likewise
 
-/// `count` different numbers of 0 .. total-1, among them the first and the last.
+/// `count` different numbers in 0 .. total-1, including the first and the last.
 std::vector<std::int64_t> sample_of(std::int64_t total, std::int64_t count, Random& random) {
   if (count >= total) {
     std::vector<std::int64_t> all(static_cast<std::size_t>(total));
@@ -30,7 +30,7 @@ std::vector<std::int64_t> sample_of(std::int64_t total, std::int64_t count, Rand
   return {chosen.begin(), chosen.end()};
 }
 
-/// Elements of a matrix; NaN outside its image, and where the mask of that is zero.
+/// Elements of a matrix; NaN outside its image and where the mask is zero.
 std::vector<double> elements(const Patches& side, std::int64_t index, std::span<const ImageView> masks = {}) {
   const PatchPosition& at = side.positions[static_cast<std::size_t>(index)];
   const ImageView& image = side.images[static_cast<std::size_t>(at.image)];
@@ -47,7 +47,7 @@ std::vector<double> elements(const Patches& side, std::int64_t index, std::span<
   return result;
 }
 
-/// Mean square over the elements that exist.
+/// Mean square of the elements that are not NaN.
 double mean_square(const std::vector<double>& values) {
   double sum = 0;
   std::int64_t count = 0;
@@ -78,7 +78,7 @@ std::int64_t pair_count(const CorrelateRequest& request) {
   return request.pairing == Pairing::n_to_m ? references * windows : windows;
 }
 
-/// Largest difference of a right result. Integer sums are exact.
+/// Largest accepted difference. Integer sums are exact.
 double tolerance(Criterion criterion, ScalarType type) {
   if (criterion != Criterion::cross_correlation) return kScoreTolerance;
   if (type == ScalarType::f32) return kFloatTolerance;
@@ -88,7 +88,7 @@ double tolerance(Criterion criterion, ScalarType type) {
 /// The difference between an element of a surface and the true value.
 double difference_at(const Surfaces& surfaces, std::int64_t pair, std::int64_t shift, double expected) {
   switch (surfaces.type) {
-    case Surfaces::Type::u32: {  // sums are counted modulo 2^32
+    case Surfaces::Type::u32: {  // sums are modulo 2^32
       const auto wrapped = static_cast<std::uint32_t>(static_cast<std::uint64_t>(expected));
       return std::abs(static_cast<double>(surfaces.surface<std::uint32_t>(pair)[shift]) - wrapped);
     }
@@ -106,7 +106,7 @@ double difference_at(const Surfaces& surfaces, std::int64_t pair, std::int64_t s
 
 }  // namespace
 
-/// Collects differences. A NaN anywhere stays.
+/// Collects differences; a NaN persists.
 class Truth::Comparison {
  public:
   explicit Comparison(double tolerance) : tolerance_(tolerance) {}
@@ -212,11 +212,11 @@ Check Truth::check(std::span<const Peak> peaks) const {
   return comparison.result();
 }
 
-/// A peak is right where its values are those of its place, and no known value anywhere beats it.
+/// A peak is right if its values are those at its position and no known value is better.
 void Truth::compare_peak(const Sample& sample, const Peak& peak, Comparison& comparison) const {
-  const double sign = criterion_ == Criterion::ssd ? -1 : 1;  // of "better"
+  const double sign = criterion_ == Criterion::ssd ? -1 : 1;  // sign of a better value
   const auto difference = [&](double got, double expected) { return std::abs(got - expected) / sample.norm; };
-  if (!peak.found) {  // right where nothing has contrast
+  if (!peak.found) {  // right if nothing has contrast
     for (std::size_t k = 0; k < sample.shifts.size(); ++k)
       comparison.require(!is_defined_at(sample, sample.shifts[k]) || sample.values[k] == 0);
     return;

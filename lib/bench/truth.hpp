@@ -8,15 +8,15 @@
 
 namespace dic::bench {
 
-/// What a comparison found.
+/// Result of a comparison.
 struct Check {
-  double max_difference = 0;  ///< relative, see Row::max_difference; NaN where a value is
+  double max_difference = 0;  ///< relative, see Row::max_difference; NaN if a value is NaN
   std::int64_t compared = 0;
   bool ok = true;
 };
 
-/// What a request should give, from the definition in float64 and nothing of the library. All pairs and
-/// shifts where that is quick, else a random sample of both.
+/// The expected result of a request, computed from the definition in float64 without the library, for all
+/// pairs and shifts if that is quick, otherwise for a random sample of both.
 class Truth {
  public:
   Truth(const CorrelateRequest& request, std::uint64_t seed);
@@ -25,20 +25,20 @@ class Truth {
   Check check(std::span<const Peak> peaks) const;
 
  private:
-  /// One pair with the elements of both sides; NaN where a window reaches outside its image, or an element
-  /// of a reference does not count.
+  /// One pair with the elements of both sides; NaN where a window reaches outside its image or a mask
+  /// excludes an element.
   struct Sample {
     std::int64_t pair = 0;
     std::vector<double> ref, window;
-    double norm = 1;                   ///< what differences are relative to
+    double norm = 1;                   ///< scale of relative differences
     std::vector<std::int64_t> shifts;  ///< dy * nx + dx, counted from the rectangle's corner
-    std::vector<double> values;        ///< at those shifts
+    std::vector<double> values;        ///< expected values at those shifts
   };
   class Comparison;
 
   Sample make_sample(const CorrelateRequest& request, std::int64_t pair) const;
   bool is_defined(const Sample& sample, int dy, int dx) const;
-  /// The measure at a shift; what the library promises where it is not defined.
+  /// The expected score at a shift, or the documented value if it is undefined.
   double value(const Sample& sample, int dy, int dx) const;
   bool is_defined_at(const Sample& sample, std::int64_t shift) const;
   int dy_of(std::int64_t shift) const;

@@ -18,7 +18,7 @@
 namespace dic::bench {
 namespace {
 
-/// How a child starts: no signal blocked, stderr in a file.
+/// Settings with which a child starts: no signal blocked, stderr redirected to a file.
 class SpawnSettings {
  public:
   explicit SpawnSettings(const std::string& errors) {

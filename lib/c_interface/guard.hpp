@@ -8,12 +8,12 @@
 
 namespace dic::c_interface {
 
-/// What dic_last_error says on this thread.
+/// The message that dic_last_error returns on this thread.
 std::string& last_error();
 
 dic_status failed(dic_status status, const char* text) noexcept;
 
-/// Calls work(), and turns what it throws into a status and the text of dic_last_error.
+/// Calls work() and turns its exceptions into a status and the text of dic_last_error.
 template <typename Work>
 dic_status guarded(Work&& work) noexcept {
   try {

@@ -17,7 +17,7 @@ struct dic_result {
 
 namespace dic::c_interface {
 
-/// Of pixels that a caller owns. row_bytes 0: rows without padding. Throws UsageError.
+/// A view of pixels that the caller owns. row_bytes: 0 = rows without padding. Throws UsageError.
 inline ImageView view_of(const void* data, dic_scalar type, std::int32_t width, std::int32_t height,
                          std::int64_t row_bytes) {
   if (type < DIC_U8 || type > DIC_F64) throw UsageError("The type of pixels is one of DIC_U8 to DIC_F64.");
@@ -26,7 +26,7 @@ inline ImageView view_of(const void* data, dic_scalar type, std::int32_t width, 
   return ImageView::of(data, scalar, {width, height}, row_bytes == 0 ? packed : row_bytes);
 }
 
-/// The job of options that may be NULL.
+/// The job that the options describe; the defaults if `options` is NULL.
 inline const TrackJob& job_of(const dic_options* options) {
   static const TrackJob defaults;
   return options ? options->job : defaults;

@@ -15,7 +15,7 @@ const char* dic_last_error(void) { return last_error().c_str(); }
 
 dic_status dic_options_create(dic_options** options) {
   return guarded([&] {
-    dic_options*& out = checked(options, "options");  // before there is something that could leak
+    dic_options*& out = checked(options, "options");  // checked first, because nothing can leak yet
     out = new dic_options;
   });
 }

@@ -11,14 +11,14 @@ namespace {
 
 template <typename T>
 void copy(const NodeValues<T>& values, std::int64_t nodes, double* out) {
-  if (values.empty()) {  // a strain that was not computed
+  if (values.empty()) {  // the strain was not computed
     std::fill_n(out, nodes, std::numeric_limits<double>::quiet_NaN());
     return;
   }
   std::ranges::transform(values, out, [](T value) { return static_cast<double>(value); });
 }
 
-/// Copies the array of this name. Returns false where there is none.
+/// Copies the array of this name. Returns false if it does not exist.
 bool copy_array(const Field& field, const std::string& name, std::int64_t nodes, double* out) {
   static const std::map<std::string, NodeValues<double> Field::*> kLengths = {{"u", &Field::u},
                                                                               {"v", &Field::v}};

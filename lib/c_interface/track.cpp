@@ -54,14 +54,14 @@ dic_status dic_stream_push(dic_stream* stream, const void* frame, dic_scalar typ
 
 dic_status dic_stream_poll(dic_stream* stream, dic_result** result) {
   return guarded([&] {
-    dic_result*& out = checked(result, "result");  // before a result is taken
+    dic_result*& out = checked(result, "result");  // checked before a result is taken
     out = owned(checked(stream, "stream").stream.poll());
   });
 }
 
 dic_status dic_stream_wait(dic_stream* stream, dic_result** result) {
   return guarded([&] {
-    dic_result*& out = checked(result, "result");  // before a result is taken
+    dic_result*& out = checked(result, "result");  // checked before a result is taken
     out = owned(checked(stream, "stream").stream.wait());
   });
 }

@@ -8,6 +8,7 @@
 #include <opencv2/imgproc.hpp>
 #include <utility>
 
+#include "camera/lens.hpp"
 #include "core/parallel.hpp"
 
 namespace dic {
@@ -16,8 +17,8 @@ namespace {
 constexpr std::size_t kLeastImages = 3;  // images that a lens needs
 constexpr std::size_t kLeastPoints = 8;  // points that an image needs; charuco corners may be hidden
 
-constexpr double Lens::*kParameters[] = {&Lens::fx, &Lens::fy, &Lens::cx, &Lens::cy, &Lens::k1, &Lens::k2,
-                                         &Lens::p1, &Lens::p2, &Lens::k3, &Lens::k4, &Lens::k5, &Lens::k6};
+using camera::kLensParameters;
+using camera::kPinholeParameters;
 
 cv::Matx33d matrix_of(const Lens& l) { return {l.fx, 0, l.cx, 0, l.fy, l.cy, 0, 0, 1}; }
 
@@ -86,9 +87,10 @@ std::vector<CalibrationImage> look_at_all(const std::vector<std::string>& files,
     if (sizes[i] == Size{}) continue;
     if (size == Size{}) size = sizes[i];
     if (sizes[i] != size)
-      throw UsageError(files[i] +
-                       " has another size than the images before it: calibrate with images of one "
-                       "camera at one setting.");
+      throw UsageError(
+          files[i] +
+          " differs in size from the images before it: calibrate with images of one camera at one "
+          "setting.");
   }
   return images;
 }
@@ -119,7 +121,8 @@ int flags_of(LensModel model) {
 class LensDeviations {
  public:
   explicit LensDeviations(int distortion_terms)
-      : parameters_(4 + distortion_terms), normal_(cv::Mat::zeros(parameters_, parameters_, CV_64F)) {}
+      : parameters_(static_cast<int>(kPinholeParameters) + distortion_terms),
+        normal_(cv::Mat::zeros(parameters_, parameters_, CV_64F)) {}
 
   /// Adds the residuals of an image. jacobian: from cv::projectPoints, its first six columns are the pose.
   void add(const CalibrationImage& image, const cv::Mat& jacobian) {
@@ -131,7 +134,7 @@ class LensDeviations {
     freedom_ += 2 * static_cast<int>(image.residuals.size()) - 6;
   }
 
-  /// The deviations of a lens. free: indices in kParameters of the estimated parameters.
+  /// The deviations of a lens. free: indices in kLensParameters of the estimated parameters.
   Lens of(const std::vector<int>& free) const {
     const int n = static_cast<int>(free.size());
     cv::Mat part(n, n, CV_64F);
@@ -140,7 +143,7 @@ class LensDeviations {
     const cv::Mat inverse = part.inv(cv::DECOMP_SVD);
     Lens deviations;
     for (int i = 0; i < n; ++i)
-      deviations.*kParameters[free[i]] =
+      deviations.*kLensParameters[free[i]].value =
           std::sqrt(std::max(0.0, inverse.at<double>(i, i)) * squares_ / std::max(1, freedom_ - n));
     return deviations;
   }
@@ -152,7 +155,7 @@ class LensDeviations {
   int freedom_ = 0;
 };
 
-/// Indices in kParameters of the parameters that a model estimates.
+/// Indices in kLensParameters of the parameters that a model estimates.
 std::vector<int> free_parameters(LensModel model) {
   std::vector<int> free = {0, 1, 2, 3, 4};
   if (model != LensModel::k1) free.push_back(5);
@@ -183,8 +186,9 @@ void fit_lens(const std::vector<CalibrationImage*>& images, Calibration& result)
                       cv::TermCriteria(cv::TermCriteria::COUNT | cv::TermCriteria::EPS, 100, 1e-12));
   Lens lens{matrix.at<double>(0, 0), matrix.at<double>(1, 1), matrix.at<double>(0, 2),
             matrix.at<double>(1, 2)};
-  for (std::size_t k = 4; k < std::size(kParameters) && k - 4 < distortion.total(); ++k)
-    lens.*kParameters[k] = distortion.at<double>(static_cast<int>(k) - 4);
+  const std::size_t terms = std::min(distortion.total(), kLensParameters.size() - kPinholeParameters);
+  for (std::size_t k = 0; k < terms; ++k)
+    lens.*kLensParameters[kPinholeParameters + k].value = distortion.at<double>(static_cast<int>(k));
   result.camera.lens = lens;
   LensDeviations deviations(static_cast<int>(distortion.total()));
   for (std::size_t i = 0; i < images.size(); ++i) {
@@ -297,8 +301,7 @@ void fit_plane(const CalibrationJob& job, Calibration& result) {
   fit.image = look_at(job.plane, job.target, size);
   if (!fit.image.problem.empty()) throw FileError(job.plane + ": " + fit.image.problem);
   if (result.camera.image == Size{}) result.camera.image = size;
-  if (size != result.camera.image)
-    throw UsageError(job.plane + " has another size than the camera's images.");
+  if (size != result.camera.image) throw UsageError(job.plane + " differs in size from the camera's images.");
   result.camera.plane = result.camera.lens ? fit_pose(*result.camera.lens, fit) : fit_homography(fit);
   if (!result.camera.lens && fit.image.rms > 0.1)
     result.warnings.push_back(

@@ -2,6 +2,8 @@
 #include <dic/info.hpp>
 #include <nlohmann/json.hpp>
 
+#include "camera/lens.hpp"
+
 namespace dic {
 namespace {
 
@@ -19,9 +21,10 @@ Json target_json(const Target& target) {
   return json;
 }
 
-Json deviations_json(const Lens& l) {
-  return {{"fx", l.fx}, {"fy", l.fy}, {"cx", l.cx}, {"cy", l.cy}, {"k1", l.k1}, {"k2", l.k2},
-          {"p1", l.p1}, {"p2", l.p2}, {"k3", l.k3}, {"k4", l.k4}, {"k5", l.k5}, {"k6", l.k6}};
+Json deviations_json(const Lens& deviations) {
+  Json json;
+  for (const auto& [name, value] : camera::kLensParameters) json[name] = deviations.*value;
+  return json;
 }
 
 Json image_json(const CalibrationImage& image) {

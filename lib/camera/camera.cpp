@@ -57,10 +57,8 @@ std::array<double, 9> corrected_from_mm(Point image_middle, const Mapped& middle
 
 bool finite(const CameraParameters& p) {
   double sum = 0;
-  if (p.lens) {
-    const Lens& l = *p.lens;
-    sum += l.fx + l.fy + l.cx + l.cy + l.k1 + l.k2 + l.p1 + l.p2 + l.k3 + l.k4 + l.k5 + l.k6;
-  }
+  if (p.lens)
+    for (const camera::LensParameter& parameter : camera::kLensParameters) sum += (*p.lens).*parameter.value;
   if (p.plane)
     for (const double value : p.plane->px_from_mm) sum += value;
   return std::isfinite(sum);
@@ -71,8 +69,7 @@ std::string problem_of_maps(const CameraParameters& p) {
   const auto middle = ideal_of(p, middle_of(p.image));
   constexpr const char* kFolded =
       "The lens distortion cannot be undone everywhere in the image: its parameters describe a lens that "
-      "folds "
-      "the image; calibrate again with targets up to the corners, or with fewer parameters.";
+      "folds the image; calibrate again with targets up to the corners, or with fewer parameters.";
   if (!middle) return kFolded;
   constexpr int kParts = 32;
   for (int j = 0; j <= kParts; ++j)

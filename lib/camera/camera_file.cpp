@@ -5,20 +5,16 @@
 #include <dic/io.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <utility>
+
+#include "camera/lens.hpp"
 
 namespace dic {
 namespace {
 
+using camera::kLensParameters;
 using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
-
-constexpr std::pair<const char*, double Lens::*> kLensKeys[] = {
-    {"fx", &Lens::fx}, {"fy", &Lens::fy}, {"cx", &Lens::cx}, {"cy", &Lens::cy},
-    {"k1", &Lens::k1}, {"k2", &Lens::k2}, {"p1", &Lens::p1}, {"p2", &Lens::p2},
-    {"k3", &Lens::k3}, {"k4", &Lens::k4}, {"k5", &Lens::k5}, {"k6", &Lens::k6}};
-constexpr std::size_t kNeededLensKeys = 4;  // the first keys are required; missing others are 0
 
 /// Throws a UsageError; the caller adds the name of the file.
 [[noreturn]] void refuse(const std::string& problem) { throw UsageError(problem); }
@@ -50,13 +46,13 @@ void require_known_keys(const Json& object, const Keys& known) {
 Lens parse_lens(const Json& object) {
   if (!object.is_object()) refuse("\"lens\" must be an object");
   require_known_keys(object, [](const std::string& key) {
-    return std::any_of(std::begin(kLensKeys), std::end(kLensKeys),
-                       [&](const auto& k) { return key == k.first; });
+    return std::ranges::any_of(kLensParameters, [&](const auto& parameter) { return key == parameter.name; });
   });
   Lens lens;
-  for (std::size_t k = 0; k < std::size(kLensKeys); ++k) {
-    const auto [key, value] = kLensKeys[k];
-    if (k < kNeededLensKeys || object.contains(key)) lens.*value = number(member(object, key), key);
+  for (std::size_t k = 0; k < kLensParameters.size(); ++k) {
+    const auto [key, value] = kLensParameters[k];
+    const bool is_required = k < camera::kPinholeParameters;  // missing others are 0
+    if (is_required || object.contains(key)) lens.*value = number(member(object, key), key);
   }
   return lens;
 }
@@ -93,7 +89,7 @@ CameraParameters parse_parameters(const std::string& text) {
 
 Json lens_json(const Lens& lens) {
   Json json;
-  for (const auto& [key, value] : kLensKeys) json[key] = lens.*value;
+  for (const auto& [key, value] : kLensParameters) json[key] = lens.*value;
   return json;
 }
 
@@ -124,7 +120,7 @@ Camera read_camera(const std::filesystem::path& path) {
   if (is_file) stream.open(path, std::ios::binary);
   std::string text;
   if (!is_file || !std::getline(stream, text, '\0'))
-    throw FileError("The camera " + path.string() + " cannot be read: check its name and its rights.");
+    throw FileError("The camera " + path.string() + " cannot be read: check its name and permissions.");
   try {
     return parse_camera(text);
   } catch (const UsageError& error) {

@@ -1,19 +1,18 @@
+#include "camera/correct_field.hpp"
+
 #include <cmath>
-#include <dic/camera.hpp>
 #include <dic/error.hpp>
 #include <limits>
 #include <utility>
 
-#include "core/parallel.hpp"
-
 namespace dic {
+namespace camera {
 namespace {
 
 constexpr std::int64_t kNodesPerTask = 1024;
 
 template <typename Body>
-void for_each_node(std::int64_t nodes, int threads, const Body& body) {
-  ThreadPool pool(threads);
+void for_each_node(std::int64_t nodes, ThreadPool& pool, const Body& body) {
   pool.parallel_for(nodes, kNodesPerTask, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t k = begin; k < end; ++k) body(static_cast<std::size_t>(k));
   });
@@ -28,10 +27,10 @@ void remove_point(Field& field, std::size_t k) {
 
 }  // namespace
 
-NodePositions corrected_nodes(const Grid& grid, const Camera& camera, int threads) {
+NodePositions corrected_nodes(const Grid& grid, const Camera& camera, ThreadPool& pool) {
   const auto nodes = static_cast<std::size_t>(grid.nodes());
   NodePositions positions{NodeValues<double>(nodes), NodeValues<double>(nodes)};
-  for_each_node(grid.nodes(), threads, [&](std::size_t k) {
+  for_each_node(grid.nodes(), pool, [&](std::size_t k) {
     const int i = static_cast<int>(k % grid.nx), j = static_cast<int>(k / grid.nx);
     const Camera::Point p = camera.undistort(grid.x(i), grid.y(j));
     positions.x[k] = p.x;
@@ -41,7 +40,7 @@ NodePositions corrected_nodes(const Grid& grid, const Camera& camera, int thread
 }
 
 void correct_field(Field& field, const Camera& camera, std::shared_ptr<const NodePositions> nodes,
-                   int threads) {
+                   ThreadPool& pool) {
   const Grid& grid = field.grid();
   if (field.positions) throw UsageError("The field is in corrected coordinates already.");
   if (!nodes || static_cast<std::int64_t>(nodes->x.size()) != grid.nodes())
@@ -50,7 +49,7 @@ void correct_field(Field& field, const Camera& camera, std::shared_ptr<const Nod
   field.image_u = std::exchange(field.u, NodeValues<double>(field.u.size()));
   field.image_v = std::exchange(field.v, NodeValues<double>(field.v.size()));
   field.strain = {};
-  for_each_node(grid.nodes(), threads, [&](std::size_t k) {
+  for_each_node(grid.nodes(), pool, [&](std::size_t k) {
     const int i = static_cast<int>(k % grid.nx), j = static_cast<int>(k / grid.nx);
     const auto [position, jacobian] =
         camera.undistort_with_jacobian(grid.x(i) + field.image_u[k], grid.y(j) + field.image_v[k]);
@@ -62,6 +61,19 @@ void correct_field(Field& field, const Camera& camera, std::shared_ptr<const Nod
     field.sigma_u[k] = static_cast<float>(std::hypot(jacobian.xx * su, jacobian.xy * sv));
     field.sigma_v[k] = static_cast<float>(std::hypot(jacobian.yx * su, jacobian.yy * sv));
   });
+}
+
+}  // namespace camera
+
+NodePositions corrected_nodes(const Grid& grid, const Camera& camera, int threads) {
+  ThreadPool pool(threads);
+  return camera::corrected_nodes(grid, camera, pool);
+}
+
+void correct_field(Field& field, const Camera& camera, std::shared_ptr<const NodePositions> nodes,
+                   int threads) {
+  ThreadPool pool(threads);
+  camera::correct_field(field, camera, std::move(nodes), pool);
 }
 
 }  // namespace dic

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <dic/camera.hpp>
 #include <optional>
 
@@ -7,6 +8,27 @@ namespace dic::camera {
 
 using Point = Camera::Point;
 using Jacobian = Camera::Jacobian;
+
+/// A parameter of a lens and its name in files.
+struct LensParameter {
+  const char* name;
+  double Lens::*value;
+};
+/// All parameters of a lens, in the order of OpenCV's distortion coefficients after the first four.
+inline constexpr std::array<LensParameter, 12> kLensParameters{{{"fx", &Lens::fx},
+                                                                {"fy", &Lens::fy},
+                                                                {"cx", &Lens::cx},
+                                                                {"cy", &Lens::cy},
+                                                                {"k1", &Lens::k1},
+                                                                {"k2", &Lens::k2},
+                                                                {"p1", &Lens::p1},
+                                                                {"p2", &Lens::p2},
+                                                                {"k3", &Lens::k3},
+                                                                {"k4", &Lens::k4},
+                                                                {"k5", &Lens::k5},
+                                                                {"k6", &Lens::k6}}};
+/// Number of the first parameters, those without distortion.
+inline constexpr std::size_t kPinholeParameters = 4;
 
 /// A mapped position and its derivatives with respect to the original position.
 struct Mapped {

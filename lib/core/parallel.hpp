@@ -9,12 +9,19 @@
 
 namespace dic {
 
-/// Threads that wait for loops to run. The object that does the work owns its pool; there is no global pool.
+/// Threads that share the work of loops. Each object that users create (Tracker, Matcher, Correlator, ...)
+/// and each job owns one pool and hands it down; there is no global pool, and nothing else creates one
+/// (tests/unit/check_thread_pools.py).
+///
+/// Several threads may run loops at the same time, and the body of a loop may run another one: a free thread
+/// of the pool joins the loop with the fewest helpers. As each caller runs chunks of its own loop, a loop
+/// never waits for another loop to end.
 class ThreadPool {
  public:
-  /// threads: 0 = one per core. The calling thread is one of them, so 1 starts no thread.
-  /// Throws std::system_error if the system starts no more threads.
+  /// threads: that work on a loop, including the one that calls; 0 = one per core. The others start with the
+  /// first loop that they can help with.
   explicit ThreadPool(int threads = 0);
+  /// No loop may run.
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -22,13 +29,15 @@ class ThreadPool {
   int size() const;
 
   /// Runs body(begin, end, worker) over [0, n) in chunks of `grain`, handed out in order to the next free
-  /// worker; 0 <= worker < size() names the thread, for scratch memory. Returns when all is done. The first
-  /// exception of a body ends the loop early and is thrown again here. Not reentrant.
+  /// thread. 0 <= worker < size() names the thread within this loop, for scratch memory; the caller is 0.
+  /// Returns when all is done. The first exception of a body ends the loop early and is thrown again here.
+  /// most_threads: that work on this loop; 0 = as many as the pool has. Throws std::system_error if the
+  /// system starts no more threads.
   void parallel_for(std::int64_t n, std::int64_t grain,
-                    const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body);
+                    const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body,
+                    int most_threads = 0);
 
  private:
-  void end();
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -9,6 +9,10 @@
 #include <string_view>
 #include <vector>
 
+namespace dic {
+class ThreadPool;
+}
+
 /// The interface of the backends (CPU, CUDA, OpenCL). `Correlator` checks a request once, makes a `Job` of it
 /// and passes that to its backend. Listing, checks, planning and dispatch all use the table that `backends()`
 /// returns, so that they agree.
@@ -75,9 +79,9 @@ struct BackendEntry {
   std::string (*unsupported_reason)(std::string_view variant, const CorrelateShape& shape);
   /// Chooses one of `variants()`; a pure function. At least one of them supports the shape.
   CorrelatePlan (*plan)(const CorrelateShape& shape, const DeviceProperties& device);
-  /// Opens the devices with these numbers; an empty list means all of them. CPU threads: 0 = one per core.
-  /// Throws DeviceError.
-  std::unique_ptr<Backend> (*open)(std::span<const int> ordinals, int threads);
+  /// Opens the devices with these numbers; an empty list means all of them. pool: for loops on the CPU, lives
+  /// longer. Throws DeviceError.
+  std::unique_ptr<Backend> (*open)(std::span<const int> ordinals, ThreadPool& pool);
 };
 
 BackendEntry cpu_backend();

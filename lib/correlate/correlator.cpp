@@ -1,6 +1,9 @@
 #include <dic/error.hpp>
+#include <memory>
+#include <utility>
 
 #include "core/device_name.hpp"
+#include "core/parallel.hpp"
 #include "correlate/backend.hpp"
 
 namespace dic {
@@ -50,9 +53,15 @@ std::int64_t Surfaces::checked_offset(Type requested, std::int64_t pair) const {
 }
 
 struct Correlator::Impl {
+  std::unique_ptr<ThreadPool> own_pool;  ///< null if the pool belongs to somebody else
   const BackendEntry& entry;
   std::unique_ptr<Backend> backend;
-  CorrelatePlan plan;
+  CorrelatePlan plan = {};
+
+  Impl(const DeviceName& device, std::unique_ptr<ThreadPool> own, ThreadPool& pool)
+      : own_pool(std::move(own)),
+        entry(correlate::backend_named(device.backend)),
+        backend(entry.open(device.ordinals, pool)) {}
 
   /// Checks the request and sets `plan` to the variant that the caller names, or to the planner's choice.
   Job prepare(const CorrelateRequest& request) {
@@ -70,8 +79,13 @@ struct Correlator::Impl {
 
 Correlator::Correlator(const std::string& device, int threads) {
   const DeviceName name = parse_device(device);
-  const BackendEntry& entry = correlate::backend_named(name.backend);
-  impl_.reset(new Impl{entry, entry.open(name.ordinals, threads), {}});
+  auto pool = std::make_unique<ThreadPool>(threads);
+  ThreadPool& shared = *pool;
+  impl_ = std::make_unique<Impl>(name, std::move(pool), shared);
+}
+Correlator::Correlator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Correlator correlate::open_correlator(const std::string& device, ThreadPool& pool) {
+  return Correlator(std::make_unique<Correlator::Impl>(parse_device(device), nullptr, pool));
 }
 Correlator::~Correlator() = default;
 Correlator::Correlator(Correlator&&) noexcept = default;

@@ -7,7 +7,7 @@
 namespace dic::draw {
 
 CellRaster::CellRaster(const MovedGrid& grid, double zoom, cv::Size size)
-    : grid_(grid.nx(), grid.ny()), size_(size), places_(static_cast<std::size_t>(size.area())) {
+    : grid_(grid.nx(), grid.ny()), size_(size), pixels_(static_cast<std::size_t>(size.area())) {
   const auto in_picture = [zoom](cv::Point2d p) {  // pixel centres are whole numbers in image and picture
     return cv::Point2f(static_cast<float>((p.x + 0.5) * zoom - 0.5),
                        static_cast<float>((p.y + 0.5) * zoom - 0.5));
@@ -50,7 +50,7 @@ void CellRaster::add_triangle(std::int32_t node, const cv::Point2f (&c)[3], cons
   const cv::Point2f per_column(b.y / area, -a.y / area), per_row(-b.x / area, a.x / area);  // weight slopes
   for (int y = y0; y <= y1; ++y) {
     const cv::Point2f in_row = per_row * (static_cast<float>(y) - c[0].y);
-    Place* row = &places_[static_cast<std::size_t>(y) * size_.width];
+    Place* row = &pixels_[static_cast<std::size_t>(y) * size_.width];
     for (int x = x0; x <= x1; ++x) {
       const cv::Point2f w = in_row + per_column * (static_cast<float>(x) - c[0].x);
       constexpr float kRounding = 1e-5F;
@@ -118,9 +118,9 @@ class Quarter {
 
 CellPainter::CellPainter(const CellRaster& raster, std::span<const float> values, const ColourScale& scale,
                          bool smooth, double opacity)
-    : raster_(raster), places_(raster.with_border(values)), ends_(scale.ends()), smooth_(smooth) {
+    : raster_(raster), colour_places_(raster.with_border(values)), ends_(scale.ends()), smooth_(smooth) {
   constexpr double kFar = 1e30;  // limit of places, which keeps their differences finite
-  for (float& value : places_)
+  for (float& value : colour_places_)
     value = std::isfinite(value) ? static_cast<float>(std::clamp(scale.place(value), -kFar, kFar)) : NAN;
   const auto weight = static_cast<std::uint64_t>(std::clamp(std::lround(256 * opacity), 0L, 256L));
   for (std::size_t k = 0; k < colours_.size(); ++k) {
@@ -131,7 +131,7 @@ CellPainter::CellPainter(const CellRaster& raster, std::span<const float> values
 }
 
 void CellPainter::paint(int y, const std::uint8_t* grey, std::uint8_t* rgb) const {
-  Quarter quarter(places_.data(), raster_.stride(), smooth_);
+  Quarter quarter(colour_places_.data(), raster_.stride(), smooth_);
   const auto least = static_cast<float>(ends_.min), most = static_cast<float>(ends_.max);
   for (const CellRaster::Place place : raster_.row(y)) {
     quarter.move_to(place);

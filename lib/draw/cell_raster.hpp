@@ -23,7 +23,7 @@ class CellRaster {
   CellRaster(const MovedGrid& grid, double zoom, cv::Size size);
 
   std::span<const Place> row(int y) const {
-    return std::span(places_).subspan(static_cast<std::size_t>(y) * size_.width, size_.width);
+    return std::span(pixels_).subspan(static_cast<std::size_t>(y) * size_.width, size_.width);
   }
   /// Number of nodes from row to row of the grid with a border.
   int stride() const { return grid_.width + 2; }
@@ -37,7 +37,7 @@ class CellRaster {
   void add_triangle(std::int32_t node, const cv::Point2f (&corners)[3], const cv::Point2f (&places)[3]);
 
   cv::Size grid_, size_;
-  std::vector<Place> places_;
+  std::vector<Place> pixels_;  ///< row by row
 };
 
 /// Lays the colours of values over a grey picture, row by row.
@@ -54,8 +54,8 @@ class CellPainter {
   static constexpr std::uint64_t kChannels = 0x0001'0001'0001;  ///< 1 in three 16-bit fields of one number
 
   const CellRaster& raster_;
-  std::vector<float> places_;  ///< places of the values in the colour map, with a border
-  ValueRange ends_;            ///< range of the places that are shown
+  std::vector<float> colour_places_;  ///< places of the values in the colour map, with a border
+  ValueRange ends_;                   ///< range of the places that are shown
   /// Terms of 256 times the displayed R, G, B: of the colours (with 128 for rounding), and per grey level.
   std::array<std::uint64_t, 256> colours_;
   std::uint64_t grey_;

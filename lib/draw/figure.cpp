@@ -176,8 +176,8 @@ class Overlay {
         lengths.begin() + static_cast<std::ptrdiff_t>(0.95 * static_cast<double>(lengths.size() - 1));
     std::nth_element(lengths.begin(), long_one, lengths.end());
     if (!(*long_one > 0)) return;
-    longest_ = *long_one;
-    enlarged_ = 0.95 * stride * nodes.step / longest_;
+    long_displacement_ = *long_one;
+    enlarged_ = 0.95 * stride * nodes.step / long_displacement_;
     for (const auto& [here, moved] : arrows) {
       const Canvas::Point tip = place(here + moved * enlarged_);
       if (box_.contains(cv::Point2d(tip.x, tip.y))) arrow(place(here), tip);
@@ -186,9 +186,9 @@ class Overlay {
 
   /// Draws an arrow of known length, beside the scale bar or above it.
   void arrow_sign() {
-    if (!(longest_ > 0)) return;
+    if (!(long_displacement_ > 0)) return;
     const double unit = options_.mm_per_px > 0 ? options_.mm_per_px : 1;
-    const double length = round_below(longest_ * unit), drawn = length / unit * enlarged_ * zoom_;
+    const double length = round_below(long_displacement_ * unit), drawn = length / unit * enlarged_ * zoom_;
     const std::string label = length_label(length);
     const double width = drawn + canvas_.width_of(label, font_) + 1.4 * font_;
     const double left = std::max(signs_.br().x - 0.5 * font_ - width, signs_.x);
@@ -232,7 +232,8 @@ class Overlay {
   const FigureOptions& options_;
   const double font_;
   double scale_sign_end_ = 0;
-  double longest_ = 0, enlarged_ = 1;  // displacement of the longest arrow, px; factor of all arrows
+  double long_displacement_ = 0;  // 95th percentile of the arrows, px
+  double enlarged_ = 1;           // factor of all arrows
 };
 
 void check(const MovedGrid& grid, std::span<const float> values, const FigureOptions& options) {

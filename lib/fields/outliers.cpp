@@ -1,11 +1,12 @@
+#include "fields/outliers.hpp"
+
 #include <cstddef>
-#include <dic/fields.hpp>
 #include <dic/shared/median_test.hpp>
 #include <mutex>
-
-#include "core/parallel.hpp"
+#include <vector>
 
 namespace dic {
+namespace fields {
 namespace {
 
 using median_test::missing;
@@ -64,10 +65,9 @@ class Neighbourhoods {
 };
 
 std::vector<Point> find_suspects(const Grid& grid, const Neighbourhoods& neighbourhoods,
-                                 const OutlierOptions& options, int threads) {
+                                 const OutlierOptions& options, ThreadPool& pool) {
   std::vector<Point> suspects;
   std::mutex mutex;
-  ThreadPool pool(threads);
   pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
     for (int j = static_cast<int>(begin); j < end; ++j)
       for (int i = 0; i < grid.nx; ++i) {
@@ -85,11 +85,11 @@ std::vector<Point> find_suspects(const Grid& grid, const Neighbourhoods& neighbo
 
 }  // namespace
 
-std::int64_t mark_outliers(Field& field, const OutlierOptions& options, int threads) {
+std::int64_t mark_outliers(Field& field, const OutlierOptions& options, ThreadPool& pool) {
   if (!options.enabled) return 0;
   const Grid& grid = field.grid();
   Neighbourhoods neighbourhoods(field);
-  const std::vector<Point> suspects = find_suspects(grid, neighbourhoods, options, threads);
+  const std::vector<Point> suspects = find_suspects(grid, neighbourhoods, options, pool);
   for (const Point& point : suspects) neighbourhoods.remove(point);
   std::int64_t marked = 0;
   for (const Point& point : suspects) {
@@ -99,6 +99,13 @@ std::int64_t mark_outliers(Field& field, const OutlierOptions& options, int thre
     ++marked;
   }
   return marked;
+}
+
+}  // namespace fields
+
+std::int64_t mark_outliers(Field& field, const OutlierOptions& options, int threads) {
+  ThreadPool pool(threads);
+  return fields::mark_outliers(field, options, pool);
 }
 
 }  // namespace dic

@@ -1,8 +1,9 @@
+#include "fields/strain.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <dic/error.hpp>
-#include <dic/fields.hpp>
 #include <dic/shared/strain.hpp>
 #include <dic/shared/strain_sigma.hpp>
 #include <dic/shared/tears.hpp>
@@ -10,11 +11,11 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
-#include "core/parallel.hpp"
-#include "fields/strain_sigmas.hpp"
 
 namespace dic {
+namespace fields {
 namespace {
 
 using strain::DataMoments;
@@ -238,9 +239,8 @@ void store_sigma(StrainField& strain, const Field& field, const StrainOptions& o
 /// windows that found the gradient, or null if the window is complete.
 template <typename Visit>
 void for_each_gradient(const Field& field, const std::vector<double>& u, const std::vector<double>& v,
-                       int window, int threads, const Visit& visit) {
+                       int window, ThreadPool& pool, const Visit& visit) {
   const Grid& grid = field.grid();
-  ThreadPool pool(threads);
   pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
     CompleteWindows complete(grid, window);
     PartialWindows partial(grid, u, v, window);
@@ -289,8 +289,8 @@ class SquareSums {
 
 /// Covariance of the slopes at every node, from draws of errors. As there are few draws, their squares are
 /// summed over the neighbourhood.
-std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOptions& options, int threads,
-                                            const ErrorDraws& errors) {
+std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOptions& options,
+                                            ThreadPool& pool, const ErrorDraws& errors) {
   const std::size_t nodes = field.status.size();
   std::vector<double> square(nodes), xx(nodes), xy(nodes), yy(nodes);
   for (std::size_t draw = 0; draw + 1 < errors.draws.size(); draw += 2) {
@@ -299,7 +299,7 @@ std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOpti
                                  std::span<const double>(std::vector<double>(values.begin(), values.end()))));
     };
     const std::vector<double> u = component(errors.draws[draw]), v = component(errors.draws[draw + 1]);
-    for_each_gradient(field, u, v, options.window, threads,
+    for_each_gradient(field, u, v, options.window, pool,
                       [&](std::size_t k, const Gradient& g, const PartialWindows*) {
                         if (std::isnan(u[k])) return;  // the node is an outlier
                         square[k] += u[k] * u[k] + v[k] * v[k];
@@ -336,12 +336,12 @@ SlopeCovariance by_positions(const SlopeCovariance& c, const Gradient& x) {
 }
 
 /// Gradients of the positions of a corrected field at its nodes; empty for other fields.
-std::vector<Gradient> position_gradients(const Field& field, int window, int threads) {
+std::vector<Gradient> position_gradients(const Field& field, int window, ThreadPool& pool) {
   if (!field.positions) return {};
   const std::vector<double> x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
   std::vector<Gradient> out(x.size(), kNoGradient);
   for_each_gradient(
-      field, x, y, window, threads,
+      field, x, y, window, pool,
       [&](std::size_t k, const Gradient& gradient, const PartialWindows*) { out[k] = gradient; });
   return out;
 }
@@ -349,12 +349,12 @@ std::vector<Gradient> position_gradients(const Field& field, int window, int thr
 /// Calls visit(node, gradient, slopes) for every node of a field that gets a strain. covariance(node,
 /// partial): covariance of the slopes at a node, or nothing; see for_each_gradient().
 template <typename Covariance, typename Visit>
-void for_each_slope(const Field& field, int window, int threads, const Covariance& covariance,
+void for_each_slope(const Field& field, int window, ThreadPool& pool, const Covariance& covariance,
                     const Visit& visit) {
   std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
   remove_torn(field, u, v);
-  const std::vector<Gradient> positions = position_gradients(field, window, threads);
-  for_each_gradient(field, u, v, window, threads,
+  const std::vector<Gradient> positions = position_gradients(field, window, pool);
+  for_each_gradient(field, u, v, window, pool,
                     [&](std::size_t k, Gradient gradient, const PartialWindows* partial) {
                       std::optional<SlopeCovariance> slopes = covariance(k, partial);
                       if (!positions.empty()) {
@@ -367,10 +367,10 @@ void for_each_slope(const Field& field, int window, int threads, const Covarianc
 
 /// Strain of a field with its sigmas, where the covariance of the slopes is known.
 template <typename Covariance>
-StrainField strain_of(const Field& field, const StrainOptions& options, int threads,
+StrainField strain_of(const Field& field, const StrainOptions& options, ThreadPool& pool,
                       const Covariance& covariance) {
   StrainField result = missing_strain(field.status.size());
-  for_each_slope(field, options.window, threads, covariance,
+  for_each_slope(field, options.window, pool, covariance,
                  [&](std::size_t k, const Gradient& gradient, const std::optional<SlopeCovariance>& slopes) {
                    store(result, k, strain::tensor_of(gradient, options.measure));
                    if (slopes) store_sigma(result, field, options, k, gradient, *slopes);
@@ -380,12 +380,12 @@ StrainField strain_of(const Field& field, const StrainOptions& options, int thre
 
 /// The sigmas of strain_of() alone.
 template <typename Covariance>
-StrainField sigmas_of(const Field& field, const StrainOptions& options, int threads,
+StrainField sigmas_of(const Field& field, const StrainOptions& options, ThreadPool& pool,
                       const Covariance& covariance) {
   const NodeValues<float> none(field.status.size(), std::numeric_limits<float>::quiet_NaN());
   StrainField result;
   result.sigma_exx = result.sigma_eyy = result.sigma_exy = none;
-  for_each_slope(field, options.window, threads, covariance,
+  for_each_slope(field, options.window, pool, covariance,
                  [&](std::size_t k, const Gradient& gradient, const std::optional<SlopeCovariance>& slopes) {
                    store_sigma(result, field, options, k, gradient, *slopes);
                  });
@@ -455,9 +455,9 @@ StrainField with_covariance(const Field& field, int window, const MeasuredSubset
 
 /// The same for errors that are known by draws.
 template <typename Use>
-StrainField with_covariance(const Field& field, const StrainOptions& options, int threads,
+StrainField with_covariance(const Field& field, const StrainOptions& options, ThreadPool& pool,
                             const ErrorDraws& errors, const Use& use) {
-  const std::vector<SlopeCovariance> covariances = covariances_of(field, options, threads, errors);
+  const std::vector<SlopeCovariance> covariances = covariances_of(field, options, pool, errors);
   return use([&](std::size_t k, const PartialWindows*) { return covariances[k]; });
 }
 
@@ -466,6 +466,37 @@ void check(const StrainOptions& options) {
 }
 
 }  // namespace
+
+StrainField compute_strain(const Field& field, const StrainOptions& options, ThreadPool& pool,
+                           const std::optional<MeasuredSubsets>& subsets) {
+  check(options);
+  if (!subsets)
+    return strain_of(field, options, pool,
+                     [](std::size_t, const PartialWindows*) { return std::optional<SlopeCovariance>(); });
+  return with_covariance(field, options.window, *subsets,
+                         [&](const auto& covariance) { return strain_of(field, options, pool, covariance); });
+}
+
+StrainField compute_strain(const Field& field, const StrainOptions& options, ThreadPool& pool,
+                           const ErrorDraws& errors) {
+  check(options);
+  return with_covariance(field, options, pool, errors,
+                         [&](const auto& covariance) { return strain_of(field, options, pool, covariance); });
+}
+
+StrainField compute_strain_sigmas(const Field& field, const StrainOptions& options, ThreadPool& pool,
+                                  const MeasuredSubsets& subsets) {
+  return with_covariance(field, options.window, subsets,
+                         [&](const auto& covariance) { return sigmas_of(field, options, pool, covariance); });
+}
+
+StrainField compute_strain_sigmas(const Field& field, const StrainOptions& options, ThreadPool& pool,
+                                  const ErrorDraws& errors) {
+  return with_covariance(field, options, pool, errors,
+                         [&](const auto& covariance) { return sigmas_of(field, options, pool, covariance); });
+}
+
+}  // namespace fields
 
 std::string_view to_string(StrainMeasure measure) {
   switch (measure) {
@@ -488,44 +519,21 @@ std::vector<std::string> StrainOptions::validate() const {
 }
 
 std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient, StrainMeasure measure) {
-  const Tensor tensor = strain::tensor_of({gradient[0], gradient[1], gradient[2], gradient[3]}, measure);
+  const strain::Tensor tensor =
+      strain::tensor_of({gradient[0], gradient[1], gradient[2], gradient[3]}, measure);
   return {tensor.xx, tensor.yy, tensor.xy};
 }
 
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
                            const std::optional<MeasuredSubsets>& subsets) {
-  check(options);
-  if (!subsets)
-    return strain_of(field, options, threads,
-                     [](std::size_t, const PartialWindows*) { return std::optional<SlopeCovariance>(); });
-  return with_covariance(field, options.window, *subsets, [&](const auto& covariance) {
-    return strain_of(field, options, threads, covariance);
-  });
+  ThreadPool pool(threads);
+  return fields::compute_strain(field, options, pool, subsets);
 }
 
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
                            const ErrorDraws& errors) {
-  check(options);
-  return with_covariance(field, options, threads, errors, [&](const auto& covariance) {
-    return strain_of(field, options, threads, covariance);
-  });
+  ThreadPool pool(threads);
+  return fields::compute_strain(field, options, pool, errors);
 }
 
-namespace fields {
-
-StrainField compute_strain_sigmas(const Field& field, const StrainOptions& options, int threads,
-                                  const MeasuredSubsets& subsets) {
-  return with_covariance(field, options.window, subsets, [&](const auto& covariance) {
-    return sigmas_of(field, options, threads, covariance);
-  });
-}
-
-StrainField compute_strain_sigmas(const Field& field, const StrainOptions& options, int threads,
-                                  const ErrorDraws& errors) {
-  return with_covariance(field, options, threads, errors, [&](const auto& covariance) {
-    return sigmas_of(field, options, threads, covariance);
-  });
-}
-
-}  // namespace fields
 }  // namespace dic

@@ -78,7 +78,7 @@ class FrameImages {
     if (place < 0) return {};
     Image image = source_->read(place);
     if (image.width() != size.width || image.height() != size.height)
-      throw FileError("The image " + source_->name(place) + " has another size than those of the result.");
+      throw FileError("The image " + source_->name(place) + " differs in size from those of the result.");
     return image;
   }
 
@@ -140,8 +140,7 @@ draw::Quantity quantity(const PlotJob& job, const Result& result, const draw::Dr
   quantity.options.font = job.font_pt;
   if (job.own_range) return quantity;
   RangeFinder finder;
-  for (int frame = 0; frame < result.frame_count(); ++frame)
-    finder.add(fields.values(name, frame));
+  for (int frame = 0; frame < result.frame_count(); ++frame) finder.add(fields.values(name, frame));
   if (!quantity.options.range) quantity.options.range = finder.range();
   quantity.options.extremes = finder.extremes();
   return quantity;
@@ -193,7 +192,7 @@ PlotSummary plot(const PlotJob& job) {
       const fs::path file = job.output / (name + "_" + number + "." + std::string(to_string(job.format)));
       if (!job.force && fs::exists(file))
         throw FileError(file.string() +
-                        " is there already: choose another folder with -o, or replace it with --force.");
+                        " already exists: choose another folder with -o, or replace it with --force.");
       sheet.files.push_back(file);
       summary.files.push_back(file);
     }

@@ -1,7 +1,8 @@
+#include "global/global_step.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <dic/error.hpp>
-#include <dic/global.hpp>
 #include <limits>
 #include <vector>
 
@@ -159,12 +160,11 @@ void keep_subset_sigma(Field& field) {
 }
 
 ErrorDraws solve(Field& field, const MeasuredSubsets& subsets, const std::vector<double>& resolutions,
-                 int threads) {
+                 ThreadPool& pool) {
   keep_subset_sigma(field);
   const Measurement measurement(field, field.subset_sigma_u, field.subset_sigma_v);
   const Mesh& mesh = measurement.mesh;
   if (mesh.size() == 0) return {};
-  ThreadPool pool(threads);
   const Solution solution(measurement, subsets, resolutions, pool);
   const Eigen::Array2d shares = measurement.shares();
   Blend blend = choose_levels(mesh, solution.levels, shares);
@@ -188,11 +188,10 @@ ErrorDraws solve(Field& field, const MeasuredSubsets& subsets, const std::vector
 }
 
 ErrorDraws solve_errors(const Field& field, const MeasuredSubsets& subsets,
-                        const std::vector<double>& resolutions, int threads) {
+                        const std::vector<double>& resolutions, ThreadPool& pool) {
   const Measurement measurement(field, field.subset_sigma_u, field.subset_sigma_v);
   const Mesh& mesh = measurement.mesh;
   if (mesh.size() == 0) return {};
-  ThreadPool pool(threads);
   Step step(measurement, subsets);
   const Eigen::MatrixXd errors = draw_errors(measurement, subsets, pool);
   std::vector<Level> levels;
@@ -221,6 +220,20 @@ std::vector<double> resolutions_of(const MeasuredSubsets& subsets, const GlobalO
 }
 
 }  // namespace
+
+ErrorDraws global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
+                       ThreadPool& pool) {
+  return solve(field, subsets, resolutions_of(subsets, options, field.grid().step), pool);
+}
+
+ErrorDraws global_errors(const Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
+                         ThreadPool& pool) {
+  if (field.resolution.empty() || field.subset_sigma_u.empty() || field.subset_sigma_v.empty())
+    throw UsageError("The field has no results of the global step: call global_step() first.");
+  const auto resolutions = resolutions_of(subsets, options, field.grid().step);
+  return solve_errors(field, subsets, resolutions, pool);
+}
+
 }  // namespace global
 
 std::vector<std::string> GlobalOptions::validate() const {
@@ -235,15 +248,14 @@ double least_resolution(const MeasuredSubsets& subsets, int step) {
 
 ErrorDraws global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
                        int threads) {
-  return global::solve(field, subsets, global::resolutions_of(subsets, options, field.grid().step), threads);
+  ThreadPool pool(threads);
+  return global::global_step(field, subsets, options, pool);
 }
 
 ErrorDraws global_errors(const Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
                          int threads) {
-  if (field.resolution.empty() || field.subset_sigma_u.empty() || field.subset_sigma_v.empty())
-    throw UsageError("The field does not say what the global step made of it.");
-  const auto resolutions = global::resolutions_of(subsets, options, field.grid().step);
-  return global::solve_errors(field, subsets, resolutions, threads);
+  ThreadPool pool(threads);
+  return global::global_errors(field, subsets, options, pool);
 }
 
 }  // namespace dic

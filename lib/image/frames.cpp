@@ -94,7 +94,7 @@ class FileSource : public FrameSource {
     std::unique_ptr<ImageBuffers> buffers = take_buffers();
     Image image = read_image(files_.at(i), *buffers);
     const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(buffers));
+    free_buffers_.push_back(std::move(buffers));
     return image;
   }
   std::string stamp(std::int64_t i) const override { return file_stamp(files_.at(i)); }
@@ -103,15 +103,16 @@ class FileSource : public FrameSource {
  private:
   std::unique_ptr<ImageBuffers> take_buffers() {
     const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return std::make_unique<ImageBuffers>();
-    std::unique_ptr<ImageBuffers> buffers = std::move(idle_.back());
-    idle_.pop_back();
+    if (free_buffers_.empty()) return std::make_unique<ImageBuffers>();
+    std::unique_ptr<ImageBuffers> buffers = std::move(free_buffers_.back());
+    free_buffers_.pop_back();
     return buffers;
   }
 
   std::vector<fs::path> files_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<ImageBuffers>> idle_;  // no more than threads that have read at the same time
+  std::vector<std::unique_ptr<ImageBuffers>>
+      free_buffers_;  // no more than threads that have read at the same time
 };
 
 std::unique_ptr<FrameSource> open_video(const fs::path& path) {

@@ -27,12 +27,12 @@ std::string size_text(int width, int height) {
   return std::to_string(width) + " x " + std::to_string(height) + " px";
 }
 
-Correlator make_correlator(const std::string& device, int threads) {
-  if (device != "auto") return Correlator(device, threads);
+Correlator make_correlator(const std::string& device, ThreadPool& pool) {
+  if (device != "auto") return correlate::open_correlator(device, pool);
   try {
-    return Correlator("cuda", threads);
+    return correlate::open_correlator("cuda", pool);
   } catch (const DeviceError&) {
-    return Correlator("cpu", threads);
+    return correlate::open_correlator("cpu", pool);
   }
 }
 
@@ -119,7 +119,7 @@ struct Matcher::Impl {
   std::vector<Peak> peaks;
 
   explicit Impl(const MatchOptions& from)
-      : options(from), pool(from.threads), correlator(make_correlator(from.device, from.threads)) {}
+      : options(from), pool(from.threads), correlator(make_correlator(from.device, pool)) {}
 
   MatchResult find_template(std::size_t index, ImageView image, std::stop_token stop);
   MatchResult find_pattern(const Pattern& pattern, const Match& pose, ImageView image);

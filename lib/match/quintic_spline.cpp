@@ -57,7 +57,7 @@ QuinticSpline::QuinticSpline(ImageView image, ThreadPool& pool) {
       std::transform(image.row<T>(y), image.row<T>(y) + image.width, relative.row<float>(y),
                      [&](T value) { return static_cast<float>(static_cast<double>(value) - offset_); });
   });
-  spline_coefficients(relative, Interpolation::quintic, coefficients_, pool);
+  refine::spline_coefficients(relative, Interpolation::quintic, coefficients_, pool);
 }
 
 double QuinticSpline::at(double x, double y) const {

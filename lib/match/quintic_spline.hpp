@@ -23,8 +23,8 @@ class QuinticSpline {
   void block(double x, double y, int width, int height, Block& out) const;
 
  private:
-  double offset_;             ///< grey level of a pixel; without it floats lose the detail of bright images
-  PaddedImage coefficients_;  ///< coefficients of the image minus the offset
+  double offset_;  ///< grey level of a pixel; without it floats lose the detail of bright images
+  refine::PaddedImage coefficients_;  ///< coefficients of the image minus the offset
 };
 
 }  // namespace dic::match

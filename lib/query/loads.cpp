@@ -35,7 +35,7 @@ class TextTable {
  public:
   explicit TextTable(const std::filesystem::path& path) : path_(path) {
     std::ifstream stream(path, std::ios::binary);
-    if (!stream) fail("cannot be read: check its name and its rights");
+    if (!stream) fail("cannot be read: check its name and permissions");
     std::string line;
     while (std::getline(stream, line)) {
       ++number_;

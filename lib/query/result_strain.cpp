@@ -10,6 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/parallel.hpp"
+#include "fields/strain.hpp"
+#include "global/global_step.hpp"
 #include "io/field_arrays.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/pending_file.hpp"
@@ -22,6 +25,15 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+/// field_strain() on the threads of a caller.
+StrainField strain_of(const Field& field, const ResultStrain& basis, const StrainOptions& options,
+                      ThreadPool& pool) {
+  if (basis.global.enabled && basis.subsets)
+    return fields::compute_strain(field, options, pool,
+                                  global::global_errors(field, *basis.subsets, basis.global, pool));
+  return fields::compute_strain(field, options, pool, basis.subsets);
+}
 
 /// An empty object where the text is none.
 Json parsed(const std::string& text) {
@@ -81,15 +93,16 @@ void copy_whole(const fs::path& from, const fs::path& to) {
 class Change {
  public:
   Change(const Result& result, const ResultStrainJob& job, const fs::path& copy)
-      : result_(result), job_(job), file_(hdf5::OutputFile::open(copy)) {}
+      : result_(result), job_(job), pool_(job.threads), file_(hdf5::OutputFile::open(copy)) {}
 
   std::vector<StrainSummaries> execute(const ProgressCallback& progress, const std::stop_token& stop) {
     describe();
+    const ResultStrain basis = strain_basis(result_);
     std::vector<StrainSummaries> summaries;
     for (int frame = 0; frame < result_.frame_count(); ++frame) {
       if (stop.stop_requested()) throw Cancelled("Interrupted: the result is as it was.");
       if (progress) progress({"strain", frame + 1, result_.frame_count(), 0, 0});
-      const StrainField strain = result_strain(result_, frame, job_.strain, job_.threads);
+      const StrainField strain = strain_of(result_.field(frame), basis, job_.strain, pool_);
       for (const auto& array : io::kStrains)
         file_.write_item(io::kPointData + array.name, static_cast<std::uint64_t>(frame),
                          (strain.*array.member).data());
@@ -118,6 +131,7 @@ class Change {
 
   const Result& result_;
   const ResultStrainJob& job_;
+  ThreadPool pool_;
   hdf5::OutputFile file_;
 };
 
@@ -175,10 +189,8 @@ ResultStrain strain_basis(const Result& result) {
 
 StrainField field_strain(const Field& field, const ResultStrain& basis, const StrainOptions& options,
                          int threads) {
-  if (basis.global.enabled && basis.subsets)
-    return compute_strain(field, options, threads,
-                          global_errors(field, *basis.subsets, basis.global, threads));
-  return compute_strain(field, options, threads, basis.subsets);
+  ThreadPool pool(threads);
+  return strain_of(field, basis, options, pool);
 }
 
 StrainField result_strain(const Result& result, int frame, const StrainOptions& options, int threads) {
@@ -196,8 +208,8 @@ fs::path write_result_strain(const ResultStrainJob& job, const ProgressCallback&
   if (fs::equivalent(job.output, result.path().parent_path(), unknown))
     throw UsageError(job.output.string() +
                      " is the folder of the result itself: give another with -o, or --in-place.");
-  run::OutputFolder folder(job.output,
-                           job.force ? run::OutputFolder::Earlier::replace : run::OutputFolder::Earlier::refuse);
+  run::OutputFolder folder(
+      job.output, job.force ? run::OutputFolder::Earlier::replace : run::OutputFolder::Earlier::refuse);
   folder.begin();
   write(result, job, progress, stop, [&](const fs::path& name) {
     return folder.claim(name == "run.json" ? name : fs::path("result.vtkhdf"));

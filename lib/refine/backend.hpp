@@ -7,6 +7,10 @@
 #include <stop_token>
 #include <string>
 
+namespace dic {
+class ThreadPool;
+}
+
 /// The interface of the refinement's backends (CPU, CUDA). `Refiner` checks all arguments first.
 namespace dic::refine {
 
@@ -41,7 +45,8 @@ class Backend {
   virtual std::string kernel() const = 0;
 };
 
-std::unique_ptr<Backend> open_cpu(const RefineOptions& options, int threads);
+/// pool: lives longer than the backend.
+std::unique_ptr<Backend> open_cpu(const RefineOptions& options, ThreadPool& pool);
 /// Opens a GPU. Builds without CUDA define it in cuda/backend_cuda_stub.cpp. Throws DeviceError.
 std::unique_ptr<Backend> open_cuda(const RefineOptions& options, int ordinal);
 

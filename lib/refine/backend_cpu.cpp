@@ -253,7 +253,7 @@ Image saturated_pixels(ImageView image, ThreadPool& pool) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const RefineOptions& o, int threads)
+  CpuBackend(const RefineOptions& o, ThreadPool& threads)
       : options(o), gradient_gain(icgn::gradient_noise_gain(o.interpolation, o.smoothing)), pool(threads) {
     set_subset(options.subset);
   }
@@ -665,7 +665,7 @@ class CpuBackend final : public Backend {
                             bool is_part = false) const {
     const RefinedPoint out = iterate(p, matrix, start, max_iterations, most_residual);
     if (out.status != Status::ok || (saturated_reference.empty() && saturated_current.empty())) return out;
-    return without_saturated(p, out, max_iterations, is_part);
+    return corrected_for_saturation(p, out, max_iterations, is_part);
   }
 
   bool is_saturated(const Image& saturated, long x, long y) const {
@@ -695,10 +695,10 @@ class CpuBackend final : public Backend {
   }
 
   /// Measures again without saturated pixels if necessary, and increases the sigmas beside glare.
-  RefinedPoint without_saturated(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
-                                 bool is_part) const {
+  RefinedPoint corrected_for_saturation(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
+                                        bool is_part) const {
     const auto white = [&](int x, int y, int reach) { return is_white(p, found.shape, x, y, reach); };
-    RefinedPoint out = measured_without(p, found, max_iterations, is_part, white);
+    RefinedPoint out = refined_without_saturated(p, found, max_iterations, is_part, white);
     if (out.status != Status::ok || !icgn::is_beside_glare(radius(), white)) return out;
     out.unit_sigma_u *= icgn::kBesideGlare;
     out.unit_sigma_v *= icgn::kBesideGlare;
@@ -706,9 +706,10 @@ class CpuBackend final : public Backend {
     return out;
   }
 
+  /// Refines again without saturated pixels if icgn::saturation_rule says so.
   template <typename IsWhite>
-  RefinedPoint measured_without(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
-                                bool is_part, const IsWhite& white) const {
+  RefinedPoint refined_without_saturated(const PreparedPoint& p, const RefinedPoint& found,
+                                         int max_iterations, bool is_part, const IsWhite& white) const {
     const SubsetRect& r = p.rect;
     const auto each = [&](const auto& visit) {
       for (int j = r.top; j <= r.bottom; ++j)
@@ -786,7 +787,7 @@ class CpuBackend final : public Backend {
 
   RefineOptions options;
   double gradient_gain;  // gain of noise from the image to its gradient
-  ThreadPool pool;
+  ThreadPool& pool;
   std::optional<WeightTable> window, squared_window;  // empty if all pixels have the same weight
   PaddedImage reference, dx, dy, inside_roi, current;
   Image saturated_reference, saturated_current;  // masks, see saturated_pixels()
@@ -798,16 +799,16 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> open_cpu(const RefineOptions& options, int threads) {
-  return std::make_unique<CpuBackend>(options, threads);
+std::unique_ptr<Backend> open_cpu(const RefineOptions& options, ThreadPool& pool) {
+  return std::make_unique<CpuBackend>(options, pool);
 }
 
 struct SubsetSigmas::Impl {
   CpuBackend backend;
 };
 
-SubsetSigmas::SubsetSigmas(const RefineOptions& options, int threads, ImageView reference, ImageView roi)
-    : impl_(new Impl{CpuBackend(options, threads)}) {
+SubsetSigmas::SubsetSigmas(const RefineOptions& options, ThreadPool& pool, ImageView reference, ImageView roi)
+    : impl_(new Impl{CpuBackend(options, pool)}) {
   impl_->backend.set_image(reference, roi);
 }
 

@@ -4,7 +4,23 @@
 
 #include "dic/refine.hpp"
 
-namespace dic {
+namespace dic::refine {
+
+/// Rows of floats, `stride` floats apart.
+struct InputRows {
+  const float* first = nullptr;
+  std::ptrdiff_t stride = 0;
+};
+struct OutputRows {
+  float* first = nullptr;
+  std::ptrdiff_t stride = 0;
+};
+
+/// What is done with lines of an image.
+struct LineFilter {
+  Interpolation interpolation{};
+  bool derivative = false;  ///< differentiates the spline at its knots
+};
 
 /// A band of rows of up to 16 columns of an image. Bands are filtered one after the other, down or up.
 struct ColumnBand {
@@ -16,4 +32,4 @@ struct ColumnBand {
   Interpolation interpolation{};
 };
 
-}  // namespace dic
+}  // namespace dic::refine

@@ -14,7 +14,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace dic {
+namespace dic::refine {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -234,6 +234,30 @@ struct ShapeRows {
 template <class D>
 using RowOf = RowDisplacement<hn::TFromD<D>>;
 
+/// Displacement of the columns of a subset row.
+template <typename T>
+struct RowShift {
+  RowDisplacement<T> u, v;
+};
+
+/// Shape parameters of a subset.
+template <typename T>
+struct SubsetShape {
+  ShapeRows<T> u, v;
+
+  template <int kOrder>
+  RowShift<T> row(float j) const {
+    return {u.template row<kOrder>(j), v.template row<kOrder>(j)};
+  }
+};
+
+/// Rows of spline coefficients; `at` is the one of a segment's first column and of a row, for zero
+/// displacement.
+struct CoefficientRow {
+  const float* at;
+  std::ptrdiff_t stride;
+};
+
 /// Columns of a row, inclusive.
 struct Columns {
   float first, last;
@@ -247,29 +271,31 @@ HWY_INLINE hn::Vec<D> displacement(D d, const RowOf<D>& row, float floor, hn::Ve
   return hn::MulAdd(i, hn::MulAdd(i, hn::Set(d, row.curvature), hn::Set(d, row.slope)), base);
 }
 
-/// Spline values of one vector of a subset row, for any deformation. `row`: the coefficient at (column
-/// `first`, row) for zero displacement. usable: the columns whose positions are in the image's memory; lanes
-/// beyond them repeat the nearest one.
+/// Spline values of one vector of a subset row, for any deformation. first: column of the first lane. usable:
+/// the columns whose positions are in the image's memory; lanes beyond them repeat the nearest one.
 template <int kDegree, int kOrder, class D>
-HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
-                                 const RowOf<D>& dv, float first, const Columns& usable, hn::Vec<D> i) {
+HWY_INLINE hn::Vec<D> gather_row(D d, const CoefficientRow& row, const RowShift<hn::TFromD<D>>& shift,
+                                 float first, const Columns& usable, hn::Vec<D> i) {
   const auto column = hn::Max(hn::Min(i, hn::Set(d, static_cast<hn::TFromD<D>>(usable.last))),
                               hn::Set(d, static_cast<hn::TFromD<D>>(usable.first)));
   const auto lane = hn::Sub(column, hn::Set(d, first));
-  return interpolate_gather<kDegree>(d, row, stride, hn::Add(lane, displacement<kOrder>(d, du, 0, column)),
-                                     displacement<kOrder>(d, dv, 0, column));
+  return interpolate_gather<kDegree>(d, row.at, row.stride,
+                                     hn::Add(lane, displacement<kOrder>(d, shift.u, 0, column)),
+                                     displacement<kOrder>(d, shift.v, 0, column));
 }
 
 /// Spline values of one vector of a subset row, by the fastest method that is exact for the deformation.
 template <int kDegree, int kOrder, class D>
-HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
-                                      const RowOf<D>& dv, float first, float last, hn::Vec<D> i) {
-  const FloorRange x = floor_range<kOrder>(du, first, last), y = floor_range<kOrder>(dv, first, last);
+HWY_INLINE hn::Vec<D> interpolate_row(D d, const CoefficientRow& row, const RowShift<hn::TFromD<D>>& shift,
+                                      const Columns& columns, hn::Vec<D> i) {
+  const FloorRange x = floor_range<kOrder>(shift.u, columns.first, columns.last),
+                   y = floor_range<kOrder>(shift.v, columns.first, columns.last);
   if (x.extra() > 1 || y.extra() > 1)
-    return gather_row<kDegree, kOrder>(d, row, stride, du, dv, first, {first, last}, i);
+    return gather_row<kDegree, kOrder>(d, row, shift, columns.first, columns, i);
+  const std::ptrdiff_t stride = row.stride;
   const float* taps =
-      row + (static_cast<int>(y.low) - kDegree / 2) * stride + static_cast<int>(x.low) - kDegree / 2;
-  const auto tx = displacement<kOrder>(d, du, x.low, i), ty = displacement<kOrder>(d, dv, y.low, i);
+      row.at + (static_cast<int>(y.low) - kDegree / 2) * stride + static_cast<int>(x.low) - kDegree / 2;
+  const auto tx = displacement<kOrder>(d, shift.u, x.low, i), ty = displacement<kOrder>(d, shift.v, y.low, i);
   if (x.extra() == 0 && y.extra() == 0) return interpolate<kDegree, 0, 0>(d, taps, stride, tx, ty);
   if (y.extra() == 0) return interpolate<kDegree, 1, 0>(d, taps, stride, tx, ty);
   if (x.extra() == 0) return interpolate<kDegree, 0, 1>(d, taps, stride, tx, ty);
@@ -355,25 +381,29 @@ struct ColumnDisplacements {
   }
 };
 
+/// Whole pixels of the displacement of a segment that crosses no knot, and its top-left coefficient of row 0.
+struct SmoothTaps {
+  float u_floor, v_floor;
+  const float* taps;
+};
+
 /// Like add_rows(), for a segment that crosses no knot. From the position of a row to its sums a processor
 /// waits for about 100 cycles, but it looks only some 150 instructions ahead. Therefore three rows are in
-/// work at a time, each in one of three stages that do not wait for each other. taps: the top-left
-/// coefficient of row 0.
+/// work at a time, each in one of three stages that do not wait for each other.
 template <int kDegree, int kOrder, bool kPartial, class D>
 HWY_INLINE void add_smooth_rows(D d, const ReferencePatch& p, const CurrentPatch& c,
-                                const ShapeRows<hn::TFromD<D>>& u, const ShapeRows<hn::TFromD<D>>& v,
-                                float u_floor, float v_floor, const float* taps, int first,
+                                const SubsetShape<hn::TFromD<D>>& shape, const SmoothTaps& at, int first,
                                 CurrentSums& out) {
   SegmentSums<kOrder, kPartial, D> sums(d, p, c.fit, first);
   const auto i = columns(d, first);
-  const ColumnDisplacements<kOrder, D> x(d, u, u_floor, i), y(d, v, v_floor, i);
+  const ColumnDisplacements<kOrder, D> x(d, shape.u, at.u_floor, i), y(d, shape.v, at.v_floor, i);
   hn::Vec<D> wx[kDegree + 1], wy[kDegree + 1];
   const auto weigh = [&](hn::Vec<D> j) HWY_ATTR {
     scaled_spline_weights(d, x.at(j), wx);
     scaled_spline_weights(d, y.at(j), wy);
   };
   const auto grey_at = [&](int j) HWY_ATTR {
-    return weighted_taps<kDegree>(d, taps + j * c.stride, c.stride, wx, wy);
+    return weighted_taps<kDegree>(d, at.taps + j * c.stride, c.stride, wx, wy);
   };
   const SubsetRect& r = p.rect;
   const auto one = hn::Set(d, hn::TFromD<D>{1});
@@ -394,11 +424,10 @@ HWY_INLINE void add_smooth_rows(D d, const ReferencePatch& p, const CurrentPatch
 
 /// Adds the sums of one column of a segment that crosses no knot. Its rows are the lanes, because a vector of
 /// columns would use only one lane (subsets of 17, 33, 49 px). The loop over rows is faster only at order 0,
-/// where all rows have the same weights. taps: the top-left coefficient of row 0.
+/// where all rows have the same weights.
 template <int kDegree, int kOrder, class D>
-HWY_ATTR void add_column(D d, const ReferencePatch& p, const CurrentPatch& c, const ShapeRows<float>& u,
-                         const ShapeRows<float>& v, float u_floor, float v_floor, const float* taps,
-                         int column, CurrentSums& out) {
+HWY_ATTR void add_column(D d, const ReferencePatch& p, const CurrentPatch& c, const SubsetShape<float>& shape,
+                         const SmoothTaps& at, int column, CurrentSums& out) {
   constexpr int most = 16;
   const int lanes = static_cast<int>(hn::Lanes(d));
   HWY_ALIGN float near[kDegree + 1][most + kDegree] = {}, f[most] = {}, dx[most] = {}, dy[most] = {};
@@ -406,7 +435,8 @@ HWY_ATTR void add_column(D d, const ReferencePatch& p, const CurrentPatch& c, co
   const auto of_column = [i](const ShapeRows<float>& s, float floor) {  // coefficients of 1, j and j^2
     return RowDisplacement<float>{s.u - floor + i * (s.ux + i * s.uxx), s.uy + i * s.uxy, s.uyy};
   };
-  const RowDisplacement<float> x = of_column(u, u_floor), y = of_column(v, v_floor);
+  const RowDisplacement<float> x = of_column(shape.u, at.u_floor), y = of_column(shape.v, at.v_floor);
+  const float* taps = at.taps;
   const auto set = [d](double value) HWY_ATTR { return hn::Set(d, static_cast<float>(value)); };
   const auto mean = set(c.fit.mean), level = set(c.fit.level), contrast = set(c.fit.contrast);
   auto e_sum = hn::Zero(d), ee_sum = hn::Zero(d), fe_sum = hn::Zero(d);
@@ -416,10 +446,10 @@ HWY_ATTR void add_column(D d, const ReferencePatch& p, const CurrentPatch& c, co
     for (int row = 0; row < rows + kDegree; ++row)
       for (int k = 0; k <= kDegree; ++k) near[k][row] = taps[(top + row) * c.stride + k];
     for (int row = 0; row < rows; ++row) {
-      const std::ptrdiff_t at = (top + row) * p.stride + column;
-      f[row] = p.grey[at];
-      dx[row] = p.dx[at];
-      dy[row] = p.dy[at];
+      const std::ptrdiff_t pixel = (top + row) * p.stride + column;
+      f[row] = p.grey[pixel];
+      dx[row] = p.dx[pixel];
+      dy[row] = p.dy[pixel];
     }
     const auto j = columns(d, top);
     hn::Vec<D> wx[kDegree + 1], wy[kDegree + 1];
@@ -457,8 +487,7 @@ enum class Taps { shared, gathered };
 
 template <int kDegree, int kOrder, Taps kTaps, bool kPartial, class D>
 HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPatch& c,
-                                  const ShapeRows<hn::TFromD<D>>& u, const ShapeRows<hn::TFromD<D>>& v,
-                                  int first, CurrentSums& out) {
+                                  const SubsetShape<hn::TFromD<D>>& shape, int first, CurrentSums& out) {
   const SubsetRect& r = p.rect;
   const auto i = columns(d, first);
   const float i0 = static_cast<float>(first);
@@ -466,28 +495,29 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   const float j0 = static_cast<float>(r.top), j1 = static_cast<float>(r.bottom);
   if constexpr (kTaps == Taps::gathered) {
     add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
-      return gather_row<kDegree, kOrder>(d, c.coefficients + j * c.stride + first, c.stride,
-                                         u.template row<kOrder>(fj), v.template row<kOrder>(fj), i0,
+      return gather_row<kDegree, kOrder>(d, {c.coefficients + j * c.stride + first, c.stride},
+                                         shape.template row<kOrder>(fj), i0,
                                          p.rows ? columns_of(p.rows[j]) : Columns{i0, i1}, i);
     });
     return;
   }
-  const FloorRange x = u.template range<kOrder>(i0, i1, j0, j1), y = v.template range<kOrder>(i0, i1, j0, j1);
+  const FloorRange x = shape.u.template range<kOrder>(i0, i1, j0, j1),
+                   y = shape.v.template range<kOrder>(i0, i1, j0, j1);
   if (x.extra() == 0 && y.extra() == 0) {  // the usual case: no knot is crossed in the whole segment
     const float* taps = c.coefficients + first + (static_cast<int>(y.low) - kDegree / 2) * c.stride +
                         static_cast<int>(x.low) - kDegree / 2;
+    const SmoothTaps at{x.low, y.low, taps};
     if constexpr (kPartial && kOrder > 0 && std::is_same_v<hn::TFromD<D>, float>)
       if (first == r.right && !p.has_weights()) {
-        add_column<kDegree, kOrder>(hn::CappedTag<float, 16>(), p, c, u, v, x.low, y.low, taps, first, out);
+        add_column<kDegree, kOrder>(hn::CappedTag<float, 16>(), p, c, shape, at, first, out);
         return;
       }
-    add_smooth_rows<kDegree, kOrder, kPartial>(d, p, c, u, v, x.low, y.low, taps, first, out);
+    add_smooth_rows<kDegree, kOrder, kPartial>(d, p, c, shape, at, first, out);
     return;
   }
   add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
-    return interpolate_row<kDegree, kOrder>(d, c.coefficients + j * c.stride + first, c.stride,
-                                            u.template row<kOrder>(fj), v.template row<kOrder>(fj), i0, i1,
-                                            i);
+    return interpolate_row<kDegree, kOrder>(d, {c.coefficients + j * c.stride + first, c.stride},
+                                            shape.template row<kOrder>(fj), {i0, i1}, i);
   });
 }
 
@@ -507,19 +537,19 @@ HWY_ATTR void add_segments(const ReferencePatch& p, const CurrentPatch& c, int w
   const int lanes = static_cast<int>(hn::Lanes(d));
   const ShapeParameters& s = c.shape;
   const auto t = [](double value) { return static_cast<T>(value); };
-  const ShapeRows<T> u{t(s.u), t(s.ux), t(s.uy), t(0.5 * s.uxx), t(s.uxy), t(0.5 * s.uyy)};
-  const ShapeRows<T> v{t(s.v), t(s.vx), t(s.vy), t(0.5 * s.vxx), t(s.vxy), t(0.5 * s.vyy)};
+  const SubsetShape<T> shape{{t(s.u), t(s.ux), t(s.uy), t(0.5 * s.uxx), t(s.uxy), t(0.5 * s.uyy)},
+                             {t(s.v), t(s.vx), t(s.vy), t(0.5 * s.vxx), t(s.vxy), t(0.5 * s.vyy)}};
   int first = p.rect.left;
   for (; !p.has_weights() && widest >= lanes && first + lanes - 1 <= p.rect.right; first += lanes)
-    add_current_segment<kDegree, kOrder, kTaps, false>(d, p, c, u, v, first, out);
+    add_current_segment<kDegree, kOrder, kTaps, false>(d, p, c, shape, first, out);
   while (first <= p.rect.right) {
     const int left = std::min(widest, p.rect.right - first + 1);
     if (left <= 4)
-      add_current_segment<kDegree, kOrder, kTaps, true>(d4, p, c, u, v, first, out);
+      add_current_segment<kDegree, kOrder, kTaps, true>(d4, p, c, shape, first, out);
     else if (left <= 8)
-      add_current_segment<kDegree, kOrder, kTaps, true>(d8, p, c, u, v, first, out);
+      add_current_segment<kDegree, kOrder, kTaps, true>(d8, p, c, shape, first, out);
     else
-      add_current_segment<kDegree, kOrder, kTaps, true>(d, p, c, u, v, first, out);
+      add_current_segment<kDegree, kOrder, kTaps, true>(d, p, c, shape, first, out);
     first += std::min(lanes, left <= 4 ? 4 : left <= 8 ? 8 : 16);
   }
 }
@@ -561,11 +591,11 @@ HWY_ATTR const char* target_name() { return hwy::TargetName(HWY_TARGET); }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace dic
+}  // namespace dic::refine
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dic {
+namespace dic::refine {
 namespace {
 HWY_EXPORT(run_current_sums);
 HWY_EXPORT(target_name);
@@ -578,5 +608,5 @@ void current_sums(const ReferencePatch& reference, const CurrentPatch& current, 
 
 std::string_view simd_target_name() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
 
-}  // namespace dic
+}  // namespace dic::refine
 #endif

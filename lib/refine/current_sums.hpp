@@ -8,7 +8,7 @@
 #include "refine/subset_patch.hpp"
 
 /// The inner loop of the refinement, vectorized over subset columns with run-time dispatch.
-namespace dic {
+namespace dic::refine {
 
 /// Fit of the current subset by mean and contrast: level + contrast (f - mean).
 struct GreyFit {
@@ -41,4 +41,4 @@ void current_sums(const ReferencePatch& reference, const CurrentPatch& current, 
 /// Name of the SIMD target that the kernels use on this machine.
 std::string_view simd_target_name();
 
-}  // namespace dic
+}  // namespace dic::refine

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <dic/shared/reflect.hpp>
 
-namespace dic {
+namespace dic::refine {
 
 PaddedImage::PaddedImage(int width, int height, ThreadPool& pool)
     : width_(width), height_(height), stride_((width + 2 * kMargin + kTail + 15) / 16 * 16) {
@@ -40,4 +40,4 @@ PaddedImage to_float(ImageView image, ThreadPool& pool) {
   return out;
 }
 
-}  // namespace dic
+}  // namespace dic::refine

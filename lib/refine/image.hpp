@@ -7,7 +7,7 @@
 #include "core/parallel.hpp"
 #include "dic/refine.hpp"
 
-namespace dic {
+namespace dic::refine {
 
 /// A float image with a margin on every side, so that kernels may read whole vectors and spline taps beyond
 /// the edge. Row 0, column 0 of `at` is the top-left pixel.
@@ -58,4 +58,4 @@ void spline_coefficients(ImageView image, Interpolation interpolation, PaddedIma
 void spline_gradient(const PaddedImage& image, Interpolation interpolation, PaddedImage& dx, PaddedImage& dy,
                      ThreadPool& pool, std::size_t band_bytes = kColumnBandBytes);
 
-}  // namespace dic
+}  // namespace dic::refine

@@ -6,7 +6,7 @@
 
 #include "refine/weight_table.hpp"
 
-namespace dic {
+namespace dic::refine {
 
 /// The pixels of a part of a subset that is not a rectangle.
 class PartMask {
@@ -29,4 +29,4 @@ class PartMask {
   std::ptrdiff_t radius_;
 };
 
-}  // namespace dic
+}  // namespace dic::refine

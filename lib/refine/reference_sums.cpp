@@ -12,7 +12,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace dic {
+namespace dic::refine {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -237,11 +237,11 @@ int kinds_of_sums(int order) {
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace dic
+}  // namespace dic::refine
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dic {
+namespace dic::refine {
 namespace {
 
 HWY_EXPORT(run_column_sums);
@@ -289,5 +289,5 @@ ReferenceSubsetSums reference_sums_about(float mean, const ReferencePatch& patch
   return columns.over({patch.rect.left, patch.rect.right, 0}, mean);
 }
 
-}  // namespace dic
+}  // namespace dic::refine
 #endif

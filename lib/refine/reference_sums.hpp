@@ -5,7 +5,7 @@
 
 #include "refine/subset_patch.hpp"
 
-namespace dic {
+namespace dic::refine {
 
 /// Weighted sums over a reference subset. i, j: px from its centre; f: grey values relative to `mean`;
 /// monomials are in the order of icgn::monomial_index.
@@ -48,4 +48,4 @@ ReferenceSubsetSums reference_sums(const ReferencePatch& patch, int order);
 /// Sums over one subset that shares no columns with others, relative to the grey value `mean`.
 ReferenceSubsetSums reference_sums_about(float mean, const ReferencePatch& patch, int order);
 
-}  // namespace dic
+}  // namespace dic::refine

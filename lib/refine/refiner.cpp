@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <dic/error.hpp>
 #include <dic/refine.hpp>
+#include <utility>
 
 #include "core/device_name.hpp"
+#include "core/parallel.hpp"
 #include "refine/backend.hpp"
 
 namespace dic {
@@ -16,17 +18,12 @@ ShapeParameters truncated(ShapeParameters s, int order) {
 
 namespace {
 
-std::unique_ptr<Backend> open(const RefineOptions& options, int threads, const std::string& device) {
+std::unique_ptr<Backend> open(const RefineOptions& options, ThreadPool& pool, const std::string& device) {
   const DeviceName name = parse_tracking_device(device);
-  if (name.backend == "cpu") return open_cpu(options, threads);
+  if (name.backend == "cpu") return open_cpu(options, pool);
   if (name.ordinals.size() != 1) throw UsageError("The refinement runs on one GPU: use cuda or cuda:N.");
   return open_cuda(options, name.ordinals.front());
 }
-
-}  // namespace
-}  // namespace refine
-
-namespace {
 
 void check_sizes(std::size_t points, std::size_t starts, std::size_t results) {
   if (starts != points || results != points)
@@ -38,20 +35,31 @@ void check_point(std::int64_t point, std::int64_t points) {
 }
 
 }  // namespace
+}  // namespace refine
 
 struct Refiner::Impl {
+  std::unique_ptr<ThreadPool> own_pool;  // null if the pool belongs to somebody else
   RefineOptions options;
   std::unique_ptr<refine::Backend> backend;
   int width = 0, height = 0;  // size of the reference
   std::int64_t points = 0;
+
+  Impl(const RefineOptions& o, const std::string& device, std::unique_ptr<ThreadPool> own, ThreadPool& pool)
+      : own_pool(std::move(own)), options(o) {
+    const auto problems = options.validate();
+    if (!problems.empty()) throw UsageError(problems.front());
+    backend = refine::open(options, pool, device);
+  }
 };
 
-Refiner::Refiner(const RefineOptions& options, const std::string& device, int threads)
-    : impl_(std::make_unique<Impl>()) {
-  const auto problems = options.validate();
-  if (!problems.empty()) throw UsageError(problems.front());
-  impl_->options = options;
-  impl_->backend = refine::open(options, threads, device);
+Refiner::Refiner(const RefineOptions& options, const std::string& device, int threads) {
+  auto pool = std::make_unique<ThreadPool>(threads);
+  ThreadPool& shared = *pool;
+  impl_ = std::make_unique<Impl>(options, device, std::move(pool), shared);
+}
+Refiner::Refiner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Refiner refine::open_refiner(const RefineOptions& options, const std::string& device, ThreadPool& pool) {
+  return Refiner(std::make_unique<Refiner::Impl>(options, device, nullptr, pool));
 }
 Refiner::~Refiner() = default;
 Refiner::Refiner(Refiner&&) noexcept = default;
@@ -79,18 +87,18 @@ Status Refiner::reference_status(std::int64_t i) const { return impl_->backend->
 
 void Refiner::refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
                      std::span<RefinedPoint> results, const std::stop_token& stop) const {
-  check_sizes(points.size(), starts.size(), results.size());
-  for (const std::int64_t point : points) check_point(point, impl_->points);
+  refine::check_sizes(points.size(), starts.size(), results.size());
+  for (const std::int64_t point : points) refine::check_point(point, impl_->points);
   impl_->backend->refine({points, starts, results}, stop);
 }
 
 void Refiner::refine_parts(std::span<const SubsetPart> parts, std::span<const ShapeParameters> starts,
                            std::span<RefinedPoint> results, int max_iterations,
                            const std::stop_token& stop) const {
-  check_sizes(parts.size(), starts.size(), results.size());
+  refine::check_sizes(parts.size(), starts.size(), results.size());
   const int radius = impl_->options.subset / 2;
   for (const SubsetPart& part : parts) {
-    check_point(part.point, impl_->points);
+    refine::check_point(part.point, impl_->points);
     if (std::min(part.left, part.top) < -radius || std::max(part.right, part.bottom) > radius)
       throw UsageError("A part of a subset must lie within it.");
   }

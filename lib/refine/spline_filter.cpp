@@ -18,7 +18,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace dic {
+namespace dic::refine {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -127,49 +127,48 @@ HWY_ATTR void differentiate(const float* lines, int n, int before, int after, In
 
 /// Filters (and differentiates) lines in scratch memory, [2 * n * kLanes] floats, aligned. Returns the
 /// result, which is in the same memory.
-HWY_ATTR float* run_lines(float* scratch, int n, Interpolation interpolation, bool derivative) {
-  prefilter(scratch, n, interpolation);
-  if (!derivative) return scratch;
+HWY_ATTR float* run_lines(float* scratch, int n, const LineFilter& filter) {
+  prefilter(scratch, n, filter.interpolation);
+  if (!filter.derivative) return scratch;
   float* out = scratch + static_cast<std::ptrdiff_t>(n) * kLanes;
-  differentiate(scratch, n, 0, 0, interpolation, out);
+  differentiate(scratch, n, 0, 0, filter.interpolation, out);
   return out;
 }
 
 HWY_ATTR void filter_rows(const float* const* rows, float* const* out, int count, int n,
-                          Interpolation interpolation, bool derivative, float* scratch) {
+                          const LineFilter& filter, float* scratch) {
   for (int l = 0; l < count; ++l)
     for (int k = 0; k < n; ++k) scratch[k * kLanes + l] = rows[l][k];
-  const float* result = run_lines(scratch, n, interpolation, derivative);
+  const float* result = run_lines(scratch, n, filter);
   for (int l = 0; l < count; ++l)
     for (int k = 0; k < n; ++k) out[l][k] = result[k * kLanes + l];
 }
 
-HWY_ATTR void filter_columns(const float* in, std::ptrdiff_t in_stride, float* out, std::ptrdiff_t out_stride,
-                             int count, int n, Interpolation interpolation, bool derivative, float* scratch) {
-  for (int k = 0; k < n; ++k) std::copy_n(in + k * in_stride, count, scratch + k * kLanes);
-  const float* result = run_lines(scratch, n, interpolation, derivative);
-  for (int k = 0; k < n; ++k) std::copy_n(result + k * kLanes, count, out + k * out_stride);
+/// Copies the first `count` floats of n rows.
+void copy_rows(const InputRows& from, const OutputRows& to, int count, int n) {
+  for (int k = 0; k < n; ++k) std::copy_n(from.first + k * from.stride, count, to.first + k * to.stride);
 }
 
-void copy_rows(const float* from, std::ptrdiff_t from_stride, float* to, std::ptrdiff_t to_stride, int count,
-               int n) {
-  for (int k = 0; k < n; ++k) std::copy_n(from + k * from_stride, count, to + k * to_stride);
+HWY_ATTR void filter_columns(const InputRows& in, const OutputRows& out, int count, int n,
+                             const LineFilter& filter, float* scratch) {
+  copy_rows(in, {scratch, kLanes}, count, n);
+  copy_rows({run_lines(scratch, n, filter), kLanes}, out, count, n);
 }
 
 /// Applies a pole's causal half to a band. ends: receives last_row() in the last band.
-HWY_ATTR void filter_band_down(const ColumnBand& band, const float* in, std::ptrdiff_t in_stride, int pole,
-                               float* previous, float* ends, float* scratch) {
-  copy_rows(in, in_stride, scratch, kLanes, band.columns, band.rows);
+HWY_ATTR void filter_band_down(const ColumnBand& band, const InputRows& in, int pole, float* previous,
+                               float* ends, float* scratch) {
+  copy_rows(in, {scratch, kLanes}, band.columns, band.rows);
   const Pole& filter = poles(band.interpolation)[pole];
   if (band.rows_below == 0) last_row(scratch, band.rows, filter, ends);
   filter_down(scratch, band.rows, filter, band.is_first, previous);
-  copy_rows(scratch, kLanes, band.out, band.stride, band.columns, band.rows);
+  copy_rows({scratch, kLanes}, {band.out, band.stride}, band.columns, band.rows);
 }
 
 HWY_ATTR void filter_band_up(const ColumnBand& band, int pole, float* previous, float* scratch) {
-  copy_rows(band.out, band.stride, scratch, kLanes, band.columns, band.rows);
+  copy_rows({band.out, band.stride}, {scratch, kLanes}, band.columns, band.rows);
   filter_up(scratch, band.rows, poles(band.interpolation)[pole], band.rows_below == 0, previous);
-  copy_rows(scratch, kLanes, band.out, band.stride, band.columns, band.rows);
+  copy_rows({scratch, kLanes}, {band.out, band.stride}, band.columns, band.rows);
 }
 
 /// Differentiates a band. above: coefficients of the two rows above it, which the image no longer has;
@@ -178,22 +177,22 @@ HWY_ATTR void differentiate_band(const ColumnBand& band, float* above, float* sc
   const int before = band.is_first ? 0 : 2, after = std::min(2, band.rows_below);
   float* const lines = scratch + before * kLanes;
   std::copy_n(above, before * kLanes, scratch);
-  copy_rows(band.out, band.stride, lines, kLanes, band.columns, band.rows + after);
+  copy_rows({band.out, band.stride}, {lines, kLanes}, band.columns, band.rows + after);
   float* const result = lines + static_cast<std::ptrdiff_t>(band.rows + after) * kLanes;
   differentiate(lines, band.rows, before, after, band.interpolation, result);
   if (band.rows_below > 0) std::copy_n(lines + (band.rows - 2) * kLanes, 2 * kLanes, above);
-  copy_rows(result, kLanes, band.out, band.stride, band.columns, band.rows);
+  copy_rows({result, kLanes}, {band.out, band.stride}, band.columns, band.rows);
 }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace dic
+}  // namespace dic::refine
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <hwy/aligned_allocator.h>
 
-namespace dic {
+namespace dic::refine {
 namespace {
 
 HWY_EXPORT(filter_rows);
@@ -222,8 +221,8 @@ class Scratch {
 
 /// Filters along rows. row(y, buffer) returns line y as floats, converted into `buffer` if necessary.
 template <typename RowOf>
-void along_rows(int width, int height, const RowOf& row, PaddedImage& out, Interpolation interpolation,
-                bool derivative, ThreadPool& pool) {
+void along_rows(int width, int height, const RowOf& row, PaddedImage& out, const LineFilter& filter,
+                ThreadPool& pool) {
   Scratch scratch(pool, width);
   std::vector<std::vector<float>> converted(pool.size(),
                                             std::vector<float>(static_cast<std::size_t>(width) * kBlock));
@@ -237,18 +236,18 @@ void along_rows(int width, int height, const RowOf& row, PaddedImage& out, Inter
       to[l] = out.at(0, static_cast<int>(begin) + l);
     }
     HWY_DYNAMIC_DISPATCH(filter_rows)
-    (in.data(), to.data(), count, width, interpolation, derivative, scratch.of(worker));
+    (in.data(), to.data(), count, width, filter, scratch.of(worker));
   });
 }
 
-void along_whole_columns(const PaddedImage& in, PaddedImage& out, Interpolation interpolation,
-                         bool derivative, ThreadPool& pool) {
+void along_whole_columns(const PaddedImage& in, PaddedImage& out, const LineFilter& filter,
+                         ThreadPool& pool) {
   Scratch scratch(pool, in.height());
   pool.parallel_for(in.width(), kBlock, [&](std::int64_t begin, std::int64_t end, int worker) {
     const int x = static_cast<int>(begin);
     HWY_DYNAMIC_DISPATCH(filter_columns)
-    (in.at(x, 0), in.stride(), out.at(x, 0), out.stride(), static_cast<int>(end - begin), in.height(),
-     interpolation, derivative, scratch.of(worker));
+    ({in.at(x, 0), in.stride()}, {out.at(x, 0), out.stride()}, static_cast<int>(end - begin), in.height(),
+     filter, scratch.of(worker));
   });
 }
 
@@ -293,7 +292,7 @@ class BandedColumns {
     const PaddedImage& from = pole == 0 ? in_ : out_;
     for_each_block(band, [&](const ColumnBand& part, int x, float* scratch) {
       HWY_DYNAMIC_DISPATCH(filter_band_down)
-      (part, from.at(x, band * rows_), from.stride(), pole, state_.get() + x, ends_.get() + x, scratch);
+      (part, {from.at(x, band * rows_), from.stride()}, pole, state_.get() + x, ends_.get() + x, scratch);
     });
   }
   void up(int band, int pole) {
@@ -327,16 +326,16 @@ class BandedColumns {
   hwy::AlignedFreeUniquePtr<float[]> state_, ends_;  ///< rows of all columns that the next band needs
 };
 
-void along_columns(const PaddedImage& in, PaddedImage& out, Interpolation interpolation, bool derivative,
-                   ThreadPool& pool, std::size_t band_bytes) {
+void along_columns(const PaddedImage& in, PaddedImage& out, const LineFilter& filter, ThreadPool& pool,
+                   std::size_t band_bytes) {
   constexpr std::size_t least = 64;  // rows; more than a pole's horizon
   const std::size_t row_bytes = in.stride() * sizeof(float), rows = std::max(least, band_bytes / row_bytes);
   const bool is_large = row_bytes * in.height() > kLargeImage * band_bytes;
   if (!is_large || std::cmp_greater_equal(rows, in.height()))
-    return along_whole_columns(in, out, interpolation, derivative, pool);
-  BandedColumns columns(in, out, static_cast<int>(rows), interpolation, pool);
+    return along_whole_columns(in, out, filter, pool);
+  BandedColumns columns(in, out, static_cast<int>(rows), filter.interpolation, pool);
   columns.filter();
-  if (derivative) columns.differentiate();
+  if (filter.derivative) columns.differentiate();
 }
 
 void fit(PaddedImage& image, int width, int height, ThreadPool& pool) {
@@ -354,9 +353,9 @@ void spline_coefficients(ImageView image, Interpolation interpolation, PaddedIma
       std::transform(values, values + image.width, buffer, [](auto v) { return static_cast<float>(v); });
       return buffer;
     };
-    along_rows(image.width, image.height, row, out, interpolation, false, pool);
+    along_rows(image.width, image.height, row, out, {interpolation}, pool);
   });
-  along_columns(out, out, interpolation, false, pool, band_bytes);
+  along_columns(out, out, {interpolation}, pool, band_bytes);
   out.reflect_margin();
 }
 
@@ -365,9 +364,10 @@ void spline_gradient(const PaddedImage& image, Interpolation interpolation, Padd
   fit(dx, image.width(), image.height(), pool);
   fit(dy, image.width(), image.height(), pool);
   const auto row = [&](int y, float*) { return image.at(0, y); };
-  along_rows(image.width(), image.height(), row, dx, interpolation, true, pool);
-  along_columns(image, dy, interpolation, true, pool, band_bytes);
+  const LineFilter filter{.interpolation = interpolation, .derivative = true};
+  along_rows(image.width(), image.height(), row, dx, filter, pool);
+  along_columns(image, dy, filter, pool, band_bytes);
 }
 
-}  // namespace dic
+}  // namespace dic::refine
 #endif

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <dic/shared/subset_part.hpp>
 
-namespace dic {
+namespace dic::refine {
 
 /// Pixels of a subset relative to its centre, inclusive: -radius..radius unless the image's border cuts it.
 struct SubsetRect {
@@ -36,4 +36,4 @@ struct ReferencePatch {
   SubsetRect rect;
 };
 
-}  // namespace dic
+}  // namespace dic::refine

@@ -5,13 +5,15 @@
 #include <span>
 #include <vector>
 
+#include "core/parallel.hpp"
+
 namespace dic::refine {
 
 /// Predicts sigma for subsets of any size in one image. Computes the gradients once, and measures nothing.
 class SubsetSigmas {
  public:
-  /// roi: 0 or 255, as large as the reference; or empty.
-  SubsetSigmas(const RefineOptions& options, int threads, ImageView reference, ImageView roi);
+  /// roi: 0 or 255, as large as the reference; or empty. pool: lives longer.
+  SubsetSigmas(const RefineOptions& options, ThreadPool& pool, ImageView reference, ImageView roi);
   ~SubsetSigmas();
 
   /// The larger of sigma_u and sigma_v at every point (x, y), px, for noise of 1 grey level, by the matrix of

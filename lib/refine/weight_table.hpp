@@ -6,7 +6,7 @@
 #include "refine/image.hpp"
 #include "refine/subset_patch.hpp"
 
-namespace dic {
+namespace dic::refine {
 
 /// Weights of the pixels of a subset, by their position in it; initially 0.
 class WeightTable {
@@ -37,4 +37,4 @@ inline WeightTable window_table(SubsetWeights weights, int subset, int power) {
   return out;
 }
 
-}  // namespace dic
+}  // namespace dic::refine

@@ -14,7 +14,7 @@ std::string describe(ImageView image) {
          std::string(to_string(image.type));
 }
 
-// Why the frame cannot be compared with the reference; empty where it can.
+// Returns why the frame cannot be compared with the reference; empty if it can.
 std::string mismatch(const SourceFrame& frame, ImageView reference) {
   if (!frame.error.empty()) return frame.error;
   const ImageView current = frame.image;
@@ -69,7 +69,7 @@ void FrameFeeder::feed(const std::stop_token& stop) {
   changed_.notify_all();
 }
 
-/// False where there is no further frame.
+/// Pushes one frame. Returns false if there is no further frame.
 bool FrameFeeder::feed_next(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, stop, [this] { return std::ssize(frames_) < ahead_; });

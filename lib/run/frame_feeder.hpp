@@ -15,25 +15,24 @@
 
 namespace dic::run {
 
-/// Takes frames that are read and pushes them into a stream, on a thread of its own, a few frames ahead of
-/// the one that takes the results.
+/// Pushes frames into a stream as they are read, on a thread of its own, a few frames ahead of the results.
 class FrameFeeder {
  public:
-  static constexpr int kAhead = 3;  ///< frames that are mostly pushed and not taken by next()
+  static constexpr int kAhead = 3;  ///< number of frames that are pushed and not yet taken by next()
   static constexpr int kStreamCapacity =
-      kAhead + 2;  ///< one more is pushed, one is waited for: push never waits
+      kAhead + 2;  ///< one more frame is pushed and one is waited for, so that push never waits
 
-  /// Reader, reference and stream must outlive this object. keeps_images: frames from next() still have their
-  /// pixels. ahead: as kAhead.
+  /// Reader, reference and stream must outlive this object. keeps_images: frames from next() still have
+  /// their pixels. ahead: see kAhead.
   FrameFeeder(ReadAhead& reader, bool keeps_images, ImageView reference, TrackStream& stream,
               int ahead = kAhead);
 
-  /// Waits for the next frame: it was pushed, or has an error. Nothing at the end. An exception that ended
-  /// the reading is thrown after the frames before it.
+  /// Waits for the next frame, which was pushed or has an error. Returns nothing at the end. Throws an
+  /// exception that ended the reading after the frames before it were returned.
   std::optional<SourceFrame> next();
-  /// Takes no further frames, and cancels the stream.
+  /// Stops taking frames, and cancels the stream.
   void stop();
-  /// Seconds that were spent waiting for frames to be read.
+  /// Seconds spent waiting for frames to be read.
   double waited_seconds() const;
 
  private:
@@ -46,14 +45,14 @@ class FrameFeeder {
   TrackStream& stream_;
   ReadAhead& reader_;
 
-  mutable std::mutex mutex_;  ///< of all that follows
+  mutable std::mutex mutex_;  ///< guards all members below
   std::condition_variable_any changed_;
   std::deque<SourceFrame> frames_;
   double waited_seconds_ = 0;
   bool ended_ = false;
   std::exception_ptr failure_;
 
-  std::jthread thread_;  ///< declared last: ends first
+  std::jthread thread_;  ///< declared last, so that it ends before the members it uses are destroyed
 };
 
 }  // namespace dic::run

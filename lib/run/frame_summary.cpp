@@ -9,8 +9,8 @@
 namespace dic::run {
 namespace {
 
-/// Sums of terms(i) over the points with values. n independent sums at once, because each addition of one sum
-/// waits for the addition before.
+/// Sums of terms(i) over the points with values. Several independent sums run at once, because each addition
+/// to one sum waits for the previous one.
 template <std::size_t n, typename Terms>
 std::array<double, n> sums_of(const NodeValues<Status>& status, const Terms& terms) {
   std::array<double, n> sums{};
@@ -29,7 +29,7 @@ FrameSummary summarize(const Field& field, double length_factor) {
     return std::array<double, 6>{
         1, field.u[i], field.v[i], field.zncc[i], field.sigma_u[i], field.sigma_v[i]};
   });
-  for (double* mean : {&u, &v, &zncc, &sigma_u, &sigma_v}) *mean /= n;  // NaN where nothing was measured
+  for (double* mean : {&u, &v, &zncc, &sigma_u, &sigma_v}) *mean /= n;  // NaN if nothing was measured
   const auto squares = sums_of<3>(field.status, [&, u = u, v = v, zncc = zncc](std::size_t i) {
     const double du = field.u[i] - u, dv = field.v[i] - v, dz = field.zncc[i] - zncc;
     return std::array{du * du, dv * dv, dz * dz};

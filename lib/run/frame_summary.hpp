@@ -5,7 +5,7 @@
 
 namespace dic::run {
 
-/// Counts, means and standard deviations of a field. length_factor: per px.
+/// Counts, means and standard deviations of a field. length_factor: length unit per px.
 FrameSummary summarize(const Field& field, double length_factor);
 
 }  // namespace dic::run

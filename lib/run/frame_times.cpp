@@ -11,7 +11,7 @@ namespace dic::run {
 std::vector<double> read_times(const std::filesystem::path& file) {
   std::ifstream stream(file);
   if (!stream)
-    throw FileError("The times " + file.string() + " cannot be read: check its name and its rights.");
+    throw FileError("The times " + file.string() + " cannot be read: check its name and permissions.");
   std::vector<double> times;
   int number = 0;
   for (std::string line; std::getline(stream, line);) {

@@ -8,18 +8,18 @@
 
 namespace dic::run {
 
-/// The numbers at the start of the lines of a text file, before a comma, semicolon or space. Empty lines,
-/// lines that begin with # and titles before the first number are skipped. Throws FileError.
+/// Reads the number at the start of each line of a text file, up to a comma, semicolon or space. Skips empty
+/// lines, lines that begin with #, and titles before the first number. Throws FileError.
 std::vector<double> read_times(const std::filesystem::path& file);
 
-/// When the frames of a source were taken, in seconds.
+/// Times at which the frames of a source were taken, in seconds.
 class FrameTimes {
  public:
-  /// Throws UsageError where the job has another number of times than the source has frames.
+  /// Throws UsageError if the job has a different number of times than the source has frames.
   FrameTimes(const TrackJob& job, const FrameSource& source);
 
   bool in_seconds() const { return fps_ > 0 || !times_.empty(); }
-  /// Of frame i of the source; none without seconds, or beyond the times that are known.
+  /// Time of frame i of the source; none without seconds, or beyond the known times.
   std::optional<double> at(std::int64_t i) const;
 
  private:

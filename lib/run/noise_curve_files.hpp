@@ -6,9 +6,9 @@
 
 namespace dic::run {
 
-/// "grey,noise,pixels", a row per class of grey. Throws FileError.
+/// Writes a table "grey,noise,pixels" with a row per class of grey. Throws FileError.
 void write_noise_table(const std::filesystem::path& path, const std::vector<NoiseAtGrey>& curve);
-/// A picture of the curve, PNG. Throws FileError.
+/// Draws the curve as a PNG. Throws FileError.
 void write_noise_picture(const std::filesystem::path& path, const std::vector<NoiseAtGrey>& curve);
 
 }  // namespace dic::run

@@ -33,13 +33,13 @@ constexpr const char* kCollectionEnding = ".new";
                   "with -o.");
 }
 
-/// What is at a name itself, not behind a symbolic link.
+/// True if something exists at this path itself, without following a symbolic link.
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
 }
 
-/// False where a parent of the file is a symbolic link or no folder: it would lead outside.
+/// True if all parents of the file inside the folder are real folders: a symbolic link would lead outside.
 bool has_own_parents(const fs::path& folder, const fs::path& name) {
   fs::path parent = folder;
   for (const fs::path& part : name.parent_path()) {
@@ -52,14 +52,14 @@ bool has_own_parents(const fs::path& folder, const fs::path& name) {
   return true;
 }
 
-// A list that was tampered with must not lead outside the folder.
+// True if a name of the list stays inside the folder: a list that was tampered with must not lead outside.
 bool stays_inside(const fs::path& folder, const fs::path& name) {
   const fs::path normal = name.lexically_normal();
   const bool is_below = !normal.empty() && normal.is_relative() && *normal.begin() != "..";
   return is_below && has_own_parents(folder, normal);
 }
 
-/// A name as one line of the list: frames may be named with a newline.
+/// Writes a name as one line of the list, since frames may be named with a newline.
 std::string line_of(const std::string& name) {
   std::string line;
   for (const char c : name) line += c == '\\' ? "\\\\" : c == '\n' ? "\\n" : std::string(1, c);
@@ -76,7 +76,7 @@ std::string name_of(const std::string& line) {
   return name;
 }
 
-// The files of the list that are still there.
+// Reads the files of the list that still exist.
 std::set<std::string> read_list(const fs::path& folder) {
   std::set<std::string> names;
   if (fs::is_symlink(folder / kListName)) throw_not_ours(folder / kListName);
@@ -94,14 +94,14 @@ nlohmann::json read_run(const fs::path& folder) {
   return nlohmann::json::parse(stream, nullptr, false);
 }
 
-/// "running", "interrupted", "complete"; empty where run.json does not say.
+/// State of the run in run.json: "running", "interrupted" or "complete"; empty if run.json does not tell.
 std::string state_of_run(const fs::path& folder) {
   const auto run = read_run(folder);
   if (!run.is_object() || !run.contains("state") || !run["state"].is_string()) return {};
   return run["state"];
 }
 
-/// True where no frame of the earlier result was measured: nothing is lost with it.
+/// True if no frame of the earlier result was measured, so that nothing is lost with it.
 bool is_empty_result(const fs::path& folder, const std::set<std::string>& names) {
   for (const std::string& name : names)
     if (name != "result.vtkhdf" && name != "run.json" && name != OutputFolder::kFramesName) return false;
@@ -160,8 +160,8 @@ OutputFolder::Lock::~Lock() {
   if (folder >= 0) ::close(folder);
 }
 
-/// Held until the object ends; by the system, so that a run that was killed holds none. File systems without
-/// such locks do without.
+/// Locks the folder until the object ends. The system holds the lock, so that a killed run leaves none. File
+/// systems without such locks are used without.
 void OutputFolder::lock() {
   if (lock_.folder < 0) lock_.folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_.folder < 0 || ::flock(lock_.folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
@@ -184,7 +184,7 @@ void OutputFolder::look_at_earlier_result() {
                          "--force."));
 }
 
-/// A collection, else the folder itself, that says how far its run came.
+/// Finds the collection, or else the folder itself, that records how far its run came.
 fs::path OutputFolder::find_unfinished() const {
   std::error_code ignored;
   const auto has_frames = [&](const fs::path& place) {
@@ -219,7 +219,8 @@ void OutputFolder::begin() {
     fs::remove(list_path(), ignored);
 }
 
-/// Of a run that was killed. Nobody writes here now, and nobody else gives such names.
+/// Removes temporary files of a run that was killed. Nobody else writes here now, and nobody else uses such
+/// names.
 void OutputFolder::remove_leftovers() const {
   std::set<fs::path> places = {folder_};
   for (const std::string& name : earlier_) places.insert((folder_ / name).parent_path());
@@ -265,8 +266,8 @@ std::string UniqueStems::unique(const std::string& stem) {
 
 void OutputFolder::commit() {
   if (!replaces()) return;
-  append_to_list(claimed_);  // until the end, the list holds both results
-  std::error_code ignored;   // what cannot be removed is reported when it is in the way
+  append_to_list(claimed_);  // the list holds both results until the end
+  std::error_code ignored;   // a file that cannot be removed is reported when it is in the way
   std::set<fs::path> parents;
   for (const std::string& name : earlier_) {
     if (!has_own_parents(folder_, name)) continue;
@@ -275,10 +276,10 @@ void OutputFolder::commit() {
   }
   parents.erase(folder_);
   for (auto parent = parents.rbegin(); parent != parents.rend();
-       ++parent)                   // a folder after those that it holds
-    fs::remove(*parent, ignored);  // only where it is empty now
+       ++parent)                   // a folder comes after those that it contains
+    fs::remove(*parent, ignored);  // succeeds only if the folder is empty now
   for (const std::string& name : claimed_) {
-    if (!is_there(collection_ / name)) continue;  // it was needed only while the run lasted
+    if (!is_there(collection_ / name)) continue;  // the file was needed only while the run lasted
     create_folder((folder_ / name).parent_path());
     std::error_code error;
     fs::rename(collection_ / name, folder_ / name, error);

@@ -6,10 +6,10 @@
 
 namespace dic::run {
 
-/// Names of files without their endings, none twice.
+/// Makes file names without endings unique.
 class UniqueStems {
  public:
-  /// One that no earlier call returned: `stem`, or with _2, _3, ... at its end.
+  /// Returns a name that no earlier call returned: `stem`, or `stem` with _2, _3, ... at its end.
   std::string unique(const std::string& stem);
 
  private:
@@ -28,36 +28,37 @@ class OutputFolder {
  public:
   enum class Earlier { refuse, replace, resume };
 
-  /// Checks and changes nothing. Throws FileError: a result is there and `earlier` is refuse, another run
-  /// writes there, a file would replace one that dic did not write, or the folder cannot be written.
+  /// Checks the folder and changes nothing. Throws FileError if a result exists and `earlier` is refuse,
+  /// another run writes there, a file would replace one that dic did not write, or the folder cannot be
+  /// written.
   OutputFolder(std::filesystem::path folder, Earlier earlier);
-  /// Removes what was collected and not committed, unless it is kept.
+  /// Removes files that were collected and neither committed nor kept.
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  /// Where the result lies that is gone on with; empty where there is none, or it was not asked for.
+  /// Folder of the result that is continued; empty if there is none, or resuming was not asked for.
   const std::filesystem::path& resumed() const { return resumed_; }
-  /// Its run.json says that the run came to its end.
+  /// True if the run.json of the continued result says that its run was completed.
   bool resumed_is_complete() const;
-  /// Creates the folder. Throws FileError, as the constructor does where the folder has changed meanwhile.
+  /// Creates the folder. Throws FileError as the constructor does, if the folder has changed since.
   void begin();
-  /// The path of a file that is written now, `name` relative to the folder; creates its parent. Throws
-  /// FileError where a file of that name was not written by dic.
+  /// Returns the path of a file that is about to be written, and creates its parent. name: relative to the
+  /// folder. Throws FileError if dic did not write an existing file of that name.
   std::filesystem::path claim(const std::filesystem::path& name);
-  /// A file that dic wrote there before, `name` relative to the folder, belongs to the result.
+  /// Adds a file that dic wrote there before to the result. name: relative to the folder.
   void adopt(const std::filesystem::path& name);
   std::string unique_stem(const std::string& stem) { return stems_.unique(stem); }
-  /// The claimed files, all written by now, become the folder's result in place of the earlier one.
+  /// Makes the claimed files, all written by now, the result of the folder in place of the earlier one.
   void commit();
-  /// What was claimed stays where it is, so that a later run can go on with it. Returns where.
+  /// Leaves the claimed files where they are, so that a later run can continue. Returns their folder.
   std::filesystem::path keep();
 
-  /// The file that every result has that can be gone on with.
+  /// Name of the file that every resumable result has.
   static constexpr const char* kFramesName = ".dic-frames.jsonl";
 
  private:
-  /// The folder, open while it is locked; closed even where the constructor throws.
+  /// The open and locked folder; closed even if the constructor throws.
   struct Lock {
     Lock() = default;
     ~Lock();
@@ -79,8 +80,8 @@ class OutputFolder {
   Earlier wanted_;
   std::filesystem::path resumed_;
   Lock lock_;
-  std::filesystem::path collection_;  // of a result that replaces another; a name that nothing else has
-  std::set<std::string> earlier_;     // files of the result that is there
+  std::filesystem::path collection_;  // folder of a result that replaces another one, with a unique name
+  std::set<std::string> earlier_;     // files of the existing result
   std::set<std::string> claimed_;
   UniqueStems stems_;
 };

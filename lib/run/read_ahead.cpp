@@ -15,13 +15,12 @@ std::optional<SourceFrame> read(FrameSource& source, std::int64_t index) {
   SourceFrame frame{index, {}, {}, {}, {}};
   track::Stopwatch watch;
   try {
-    frame.name = source.name(index);  // where frames are still coming, this waits for the next
+    frame.name = source.name(index);  // waits for the next frame if frames are still arriving
     watch = {};
     frame.image = source.read(index);
   } catch (const FileError& e) {
     frame.error = e.what();
-  } catch (const std::out_of_range&) {  // the end of a video that did not say how long it is, or of a folder
-                                        // that is watched
+  } catch (const std::out_of_range&) {  // the end of a video of unknown length, or of a watched folder
     return std::nullopt;
   }
   frame.decode = watch.span("decode");

@@ -90,7 +90,7 @@ void Results::resume(const RunLog::Contents& done, const Grid& grid) {
   add_earlier_frames(done);
 }
 
-/// Not at once: the last picture is begun before.
+/// Opens the file in the background, so that drawing of the last picture begins first.
 void Results::open_writer() {
   if (!writer_) writer_.emplace(result_path_, grid_, info_);
 }
@@ -129,7 +129,8 @@ void Results::place_tables(const std::vector<std::string>& stems, std::span<cons
   }
 }
 
-/// Pictures need of each frame what `add` keeps. Returns the stems of the measured frames.
+/// Adds the frames of an earlier run: pictures need from each frame what `add` keeps. Returns the stems of
+/// the measured frames.
 std::vector<std::string> Results::add_earlier_frames(const RunLog::Contents& done) {
   std::vector<std::string> stems;
   std::optional<Result> result;
@@ -172,7 +173,8 @@ void Results::add_picture(const Field& field, const Frame& frame, const std::str
 }
 
 void Results::note(RunLog::Done done, const TrackSummary& summary) {
-  constexpr double kPublishSeconds = 0.02;  // what may be lost; fewer writes by more frames a second
+  constexpr double kPublishSeconds =
+      0.02;  // time whose frames may be lost; fewer writes allow more frames per second
   noted_.push_back(std::move(done));
   if (!is_reported_ || since_publish_.seconds() > kPublishSeconds) publish(summary);
 }
@@ -196,7 +198,7 @@ void Results::publish(const TrackSummary& summary) {
   sync_now_and_then();
 }
 
-/// Beside the run: a disk may be slow.
+/// Syncs the files in the background, since a disk may be slow.
 void Results::sync_now_and_then() {
   constexpr double kSyncSeconds = 5;
   if (since_sync_.seconds() < kSyncSeconds) return;
@@ -230,8 +232,8 @@ void Results::find_ranges(const Field& field) {
   threads_.parallel_for(std::ssize(tasks), 1, [&](std::int64_t k, std::int64_t, int) { tasks[k](); });
 }
 
-/// Planned frames are reduced to what a picture shows; the last is kept as it is, in case that it will be
-/// drawn.
+/// Keeps the image of a frame for a picture: reduced to what a picture shows if the frame is planned. The
+/// last one is kept as it is, in case it will be drawn.
 void Results::keep_image(const Frame& frame, Image current) {
   if (planned_.contains(frame.index))
     images_.emplace(frame.index, draw::small_grey(current, draw::kScreenSide));
@@ -254,7 +256,7 @@ std::vector<draw::Quantity> Results::quantities() const {
   return quantities;
 }
 
-/// Without its image.
+/// Returns everything that a picture shows except the image.
 draw::ResultPictures::Frame Results::picture_of(const Drawn& drawn) {
   draw::ResultPictures::Frame picture;
   picture.index = drawn.index;
@@ -274,7 +276,7 @@ void Results::draw(const draw::DrawnFields& fields, std::span<const draw::Result
   draw::ResultPictures(fields, quantities(), canvases()).write(pictures, parallel_images, threads_);
 }
 
-/// All colours are known then: it is drawn from memory, while the result is written.
+/// Draws the last picture from memory while the result is written. All colour ranges are known by then.
 void Results::begin_last_picture(const Field& field, Image current) {
   auto picture = picture_of(frames_.back());
   frames_.pop_back();
@@ -286,15 +288,15 @@ void Results::begin_last_picture(const Field& field, Image current) {
       });
 }
 
-/// Those that are not drawn yet.
+/// Draws the pictures that are not drawn yet.
 void Results::draw_pictures(FrameSource& source) {
-  // A video is at its end.
+  // A video has been read to its end and has to be opened again.
   const bool is_video = !source.reads_in_parallel();
   const std::unique_ptr<FrameSource> again = is_video ? open_frames(job_.frames) : nullptr;
   std::vector<draw::ResultPictures::Frame> pictures;
   for (const Drawn& drawn : frames_) {
     pictures.push_back(picture_of(drawn));
-    // Of all frames there are too many pixels to keep; an earlier run left none.
+    // Images of all frames would not fit into memory, and an earlier run left none.
     pictures.back().image = [&, index = drawn.frame.index]() -> Image {
       if (const auto kept = images_.find(index); kept != images_.end()) return std::move(kept->second);
       if (index == last_image_.first && !last_image_.second.empty()) return std::move(last_image_.second);
@@ -321,7 +323,7 @@ void Results::finish(TrackSummary& summary, FrameSource& source) {
     write_noise_picture(folder_.claim("noise_curve.png"), summary.noise_curve);
   }
   if (syncing_.valid()) syncing_.get();
-  if (!summary.interrupted) {  // frames that come later find their way from the last one
+  if (!summary.interrupted) {  // later frames need the state of the last one
     state_.reset();
     std::error_code ignored;
     fs::remove(result_path_.parent_path() / kStateName, ignored);
@@ -334,16 +336,16 @@ void Results::finish(TrackSummary& summary, FrameSource& source) {
 }
 
 fs::path Results::keep(const TrackSummary& summary) {
-  if (drawing_last_.valid()) drawing_last_.wait();  // it writes to the folder
+  if (drawing_last_.valid()) drawing_last_.wait();  // the task writes to the folder
   try {
     publish(summary);
-  } catch (const FileError&) {  // what was noted last is lost
+  } catch (const FileError&) {  // only the frames noted last are lost
   }
   writer_.reset();
   const fs::path place = folder_.keep();
   try {
     write_run(summary, RunState::interrupted);
-  } catch (const FileError&) {  // the one of a second ago stays
+  } catch (const FileError&) {  // the report of a second ago stays
   }
   return place;
 }

@@ -25,55 +25,57 @@
 
 namespace dic::run {
 
-/// Which frames some pictures show: counted back from the last of `count`, every fifth, or fewer so that they
-/// are ten.
+/// Chooses the frames of `Pictures::some`: counted back from the last of `count` frames, every fifth, or
+/// fewer so that there are at most ten.
 std::set<std::int64_t> frames_to_draw(std::int64_t count);
 
-/// The files of one run: result.vtkhdf, csv/, pictures/, noise_curve.csv and .png, run.json, and what a later
-/// run needs to go on. Nothing is written before `begin`.
+/// Writes the files of one run: result.vtkhdf, csv/, pictures/, noise_curve.csv and .png, run.json, and what
+/// a later run needs to continue. Nothing is written before `begin`.
 class Results {
  public:
   struct Frame {
-    std::int64_t index = 0;  ///< of the source
-    double time = 0;         ///< on the time axis
+    std::int64_t index = 0;  ///< index in the source
+    double time = 0;         ///< position on the time axis
     std::string name;
   };
 
-  /// Throws FileError by the rules of OutputFolder.
+  /// Throws FileError under the conditions of OutputFolder.
   explicit Results(const TrackJob& job);
 
-  /// With TrackJob::resume, what an earlier run has done that is to be gone on with.
+  /// Returns what an earlier run has done, if TrackJob::resume asks to continue one.
   std::optional<RunLog::Contents> earlier() const;
-  /// It did all that it was to do.
+  /// True if the earlier run was complete.
   bool earlier_is_complete() const { return folder_.resumed_is_complete(); }
-  /// The result of that run. Throws FileError.
+  /// Opens the result of the earlier run. Throws FileError.
   Result earlier_result() const;
-  /// From which the frame after this one of the source was measured; empty where nobody knows.
+  /// State from which the frame after `index` is measured; empty if it is unknown.
   std::vector<std::byte> state_after(std::int64_t index) const;
 
   bool begun() const { return is_begun_; }
-  /// first, count: of the current frames of the source; the count may be unknown. done: what was processed so
-  /// far. Where earlier() has measured frames, they stay, as many as `done` has.
+  /// Begins the result. first, count: index of the first current frame in the source and number of current
+  /// frames, if it is known. done: frames processed so far. If earlier() has measured frames, as many of
+  /// them stay as `done` has.
   void begin(const Grid& grid, ResultInfo info, std::int64_t first, std::optional<std::int64_t> count,
              const RunLog::Contents& done);
-  /// All frames were measured by other runs, into `parts`: result.vtkhdf becomes a file that shows them.
+  /// Joins `parts`, in which other runs measured all frames: result.vtkhdf becomes a file that shows them as
+  /// one sequence.
   void join(const Grid& grid, ResultInfo info, std::int64_t first, std::int64_t count,
             std::span<const ResultPart> parts);
   Result joined() const { return Result(result_path_); }
-  /// After `join`; only `finish` may follow. tables: the files of the parts' tables, one for each measured
-  /// frame, which move; empty where there are none.
+  /// Takes the joined frames; to be called after `join` and before `finish` only. tables: the table of each
+  /// measured frame in the parts, which are moved; empty if there are none.
   void take_joined(const RunLog::Contents& done, std::span<const std::filesystem::path> tables);
-  /// Adds a measured frame. current: its pixels, empty where no pictures are drawn. state: of its
+  /// Adds a measured frame. current: its pixels, empty if no pictures are drawn. state: state of its
   /// FrameResult.
   void add(const Field& field, const Frame& frame, Image current, std::vector<std::byte> state);
-  /// The last frame is processed: it will not be done again, from now on or, where frames come fast, from
-  /// very soon on, when the file was handed to the system.
+  /// Notes that the last frame is processed. It will not be processed again once the file is handed to the
+  /// system: at once, or very soon if frames come fast.
   void note(RunLog::Done done, const TrackSummary& summary);
-  /// From now on no frame that was noted will be done again.
+  /// Hands all noted frames to the system, so that none of them will be processed again.
   void publish(const TrackSummary& summary);
-  /// Draws pictures, counts them in the summary, adds the time that this takes to it, and writes the rest.
+  /// Draws the pictures, adds their number and time to the summary, and writes the remaining files.
   void finish(TrackSummary& summary, FrameSource& source);
-  /// After a failure to write: what is there stays, for a later run to go on with. Returns where it is.
+  /// Keeps the files after a failed write, so that a later run can continue. Returns their folder.
   std::filesystem::path keep(const TrackSummary& summary);
 
  private:
@@ -85,7 +87,7 @@ class Results {
       {{"u", true}, {"v", true}, {"exx", false}, {"eyy", false}, {"exy", false}}};
 
   struct Drawn {
-    int index = 0;  ///< of the result
+    int index = 0;  ///< index in the result
     Frame frame;
     std::string stem;
   };
@@ -109,29 +111,30 @@ class Results {
 
   const TrackJob& job_;
   OutputFolder folder_;
-  ThreadPool threads_;  ///< that draw pictures
+  ThreadPool threads_;  ///< threads that draw pictures
   ResultInfo info_;
   std::filesystem::path result_path_;
   Grid grid_;
   std::optional<VtkHdfWriter> writer_;
   bool is_begun_ = false;
-  std::set<std::int64_t> planned_;             ///< frames of the source to draw
-  std::int64_t last_frame_ = -1;               ///< of the source, if it is known
-  std::vector<Drawn> frames_;                  ///< that may be drawn at the end: planned ones, and the last
-  std::map<std::int64_t, Image> images_;       ///< of planned frames, reduced
-  std::pair<std::int64_t, Image> last_image_;  ///< of a frame of the source that may be drawn
+  std::set<std::int64_t> planned_;        ///< indices of the frames to draw, in the source
+  std::int64_t last_frame_ = -1;          ///< index in the source, if it is known
+  std::vector<Drawn> frames_;             ///< frames that may be drawn at the end: planned ones and the last
+  std::map<std::int64_t, Image> images_;  ///< reduced images of planned frames
+  std::pair<std::int64_t, Image>
+      last_image_;  ///< index in the source, and image, of a frame that may be drawn
   std::array<RangeFinder, kDrawn.size()> ranges_;
-  int count_ = 0;             ///< frames that were added
-  bool is_resumed_ = false;   ///< some of them by an earlier run
-  bool is_reported_ = false;  ///< in run.json
+  int count_ = 0;             ///< number of frames that were added
+  bool is_resumed_ = false;   ///< an earlier run has added some of them
+  bool is_reported_ = false;  ///< run.json has been written
   std::filesystem::path run_path_;
   track::Stopwatch since_report_, since_sync_, since_publish_;
-  std::vector<RunLog::Done> noted_;   ///< since the last `publish`
-  std::int64_t state_frame_ = 0;      ///< the last one of them that has a state
-  std::vector<std::byte> new_state_;  ///< of it
+  std::vector<RunLog::Done> noted_;   ///< frames noted since the last `publish`
+  std::int64_t state_frame_ = 0;      ///< the last noted frame that has a state
+  std::vector<std::byte> new_state_;  ///< state of that frame
   std::optional<RunLog> log_;
   std::optional<StateFile> state_;
-  std::future<void> syncing_;  ///< uses log_: ends before it
+  std::future<void> syncing_;  ///< uses log_, and so ends before it
   std::future<void> finding_fonts_, drawing_last_;
 };
 

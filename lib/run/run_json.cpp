@@ -43,7 +43,7 @@ Json settings(const TrackJob& job) {
   const TrackOptions& options = job.options;
   Json json;
   json["frames"] = job.frames;
-  json["folder"] = std::filesystem::current_path().string();  // to which names of frames are relative
+  json["folder"] = std::filesystem::current_path().string();  // folder that names of frames are relative to
   json["subset"] = options.refine.subset;
   json["step"] = options.step;
   json["order"] = options.automatic_order ? Json("auto") : Json(options.refine.order);
@@ -112,7 +112,7 @@ Json describe(const FrameSummary& frame) {
   return json;
 }
 
-/// Numbers that do not exist are null.
+/// Reads a number; null, which stands for a missing number, becomes NaN.
 double number(const Json& json, const std::string& name) {
   const Json& value = json.at(name);
   return value.is_null() ? NAN : value.get<double>();
@@ -139,12 +139,13 @@ Json seconds_json(const StageSeconds& seconds) {
           {"total", seconds.total}};
 }
 
-// Means over the frames that were measured.
-// With `is_at_rest` also what was measured: root mean squares of the frames' standard deviations.
+// Describes the noise floor by means over the measured frames. With `is_at_rest` also the measured noise:
+// root mean squares of the frames' standard deviations.
 Json noise_floor_json(const std::vector<FrameSummary>& frames, bool is_at_rest) {
   std::vector<const FrameSummary*> measured;
   for (const FrameSummary& frame : frames)
-    if (frame.error.empty() && !std::isnan(frame.sigma_u)) measured.push_back(&frame);  // NaN: no point was
+    if (frame.error.empty() && !std::isnan(frame.sigma_u))
+      measured.push_back(&frame);  // NaN if no point was measured
   if (measured.empty()) return nullptr;
   const auto mean = [&](const auto& value) {
     double sum = 0;
@@ -177,7 +178,8 @@ std::string dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Into the empty list at the end of the text, one by one: a tree of all frames takes 5 KB for each.
+/// Inserts the frames into the empty list at the end of the text one by one, since a tree of all frames
+/// takes 5 KB each.
 void insert_frames(std::string& text, const std::vector<FrameSummary>& frames) {
   if (frames.empty()) return;
   const std::string_view end = "]\n}";
@@ -198,7 +200,7 @@ std::string settings_json(const TrackJob& job) { return dump(settings(job), -1);
 
 std::string resume_settings(const TrackJob& job) {
   Json json = settings(job);
-  // Frames are compared one by one; the others do not change a value.
+  // Frames are compared one by one; the other settings do not change a value.
   for (const char* name : {"frames", "folder", "pictures", "threads", "gpu_memory", "max_memory"})
     json.erase(name);
   json["csv"] = job.csv ? Json(to_string(job.csv_style)) : Json(nullptr);

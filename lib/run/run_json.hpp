@@ -5,26 +5,26 @@
 
 namespace dic::run {
 
-/// All settings of a run as a JSON object; the keys are the long names of the options of `dic track`.
+/// Returns all settings of a run as a JSON object, whose keys are the long names of the options of `dic
+/// track`.
 std::string settings_json(const TrackJob& job);
 
-/// The part of settings_json that decides about results, and the style of the tables: what a run must have in
-/// common with the one that it goes on with.
+/// Returns the settings that decide about results, and the style of the tables: what a run must share with
+/// the one that it continues.
 std::string resume_settings(const TrackJob& job);
-/// Names of what differs between two such texts, as "subset, step".
+/// Names of the settings that differ between two such texts, as "subset, step".
 std::string differences(const std::string& one, const std::string& other);
 
-/// One frame as run.json has it, without line breaks.
+/// Describes one frame as in run.json, without line breaks.
 std::string frame_json(const FrameSummary& frame);
-/// The frame that such a text describes. Throws nlohmann::json::exception where it describes none.
+/// Reads the frame that such a text describes. Throws nlohmann::json::exception for other texts.
 FrameSummary frame_from_json(const std::string& text);
 
-/// How far a run is.
+/// Progress of a run.
 enum class RunState : std::uint8_t { running, complete, interrupted };
 
-/// The text of run.json (docs/file-formats.md). Numbers that do not exist are null.
-/// While the run lasts, the frames
-/// are only counted.
+/// Returns the text of run.json (docs/file-formats.md). Missing numbers are null. While the run lasts,
+/// frames are only counted.
 std::string run_json(const TrackJob& job, const TrackSummary& summary, RunState state);
 
 }  // namespace dic::run

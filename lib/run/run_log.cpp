@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 
-/// Another one each time that the machine was started; empty where the system does not say.
+/// Identifier of the machine's current boot; empty if the system does not tell.
 std::string start_of_machine() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;
@@ -51,7 +51,7 @@ std::string line_of(const RunLog::Done& done) {
 
 std::string start_line() { return dump({{"machine", start_of_machine()}}); }
 
-/// Reads line by line what the lines say.
+/// Reads the contents of a log line by line.
 class Reader {
  public:
   bool read_first(const std::string& line) {
@@ -63,7 +63,7 @@ class Reader {
     return true;
   }
 
-  /// False where the line is damaged.
+  /// Reads one line. Returns false if it is damaged.
   bool read(const std::string& line) {
     const Json json = Json::parse(line, nullptr, false);
     if (!json.is_object()) return false;
@@ -88,10 +88,10 @@ class Reader {
  private:
   RunLog::Contents contents_;
   std::string machine_;
-  std::size_t on_disk_ = 0;  ///< frames that are there after a power failure
+  std::size_t on_disk_ = 0;  ///< number of frames that survive a power failure
 };
 
-/// False where it failed; file systems that cannot do it are trusted.
+/// Returns false if the sync failed; file systems that do not support it are trusted.
 bool sync(int file) { return ::fdatasync(file) == 0 || errno == EINVAL || errno == EROFS; }
 
 [[noreturn]] void throw_failure(const std::filesystem::path& path) {
@@ -106,10 +106,10 @@ std::optional<RunLog::Contents> RunLog::read(const std::filesystem::path& path) 
   Reader reader;
   try {
     if (!std::getline(file, line) || !reader.read_first(line)) return {};
-    // A line that has no end was being written.
+    // The last line has no end if its writer was killed.
     while (std::getline(file, line) && !file.eof() && reader.read(line)) {
     }
-  } catch (const Json::exception&) {  // what follows is not ours
+  } catch (const Json::exception&) {  // the rest was not written by dic
     if (line.empty()) return {};
   }
   return std::move(reader).contents();
@@ -142,7 +142,7 @@ void RunLog::mark_on_disk(std::int64_t frames) {
   if (!sync(file_)) throw_failure(path_);
 }
 
-/// At once: lines of two threads do not mix.
+/// Writes all lines at once, so that lines of two threads do not mix.
 void RunLog::write(const std::string& lines) {
   const ssize_t written = ::write(file_, lines.data(), lines.size());
   if (written == std::ssize(lines)) return;

@@ -10,37 +10,38 @@
 
 namespace dic::run {
 
-/// What a run has done so far: a file of JSON lines, one for each frame, each written as soon as the frame is
-/// in the result. A later run reads it to go on where this one ended, however it ended.
+/// Log of a run: a file of JSON lines, one for each frame, each written as soon as the frame is in the
+/// result. A later run reads it to continue, however the run ended.
 class RunLog {
  public:
   /// A frame that was processed, or skipped with an error.
   struct Done {
-    std::int64_t index = 0;  ///< of the source
-    std::string stamp;       ///< of its file: FrameSource::stamp
+    std::int64_t index = 0;  ///< index in the source
+    std::string stamp;       ///< stamp of its file, see FrameSource::stamp
     FrameSummary summary;
   };
   struct Contents {
-    std::string version, settings;  ///< of the run: settings_json, and the style of its tables
-    std::string reference;          ///< stamp of its file
+    std::string version,
+        settings;           ///< version and settings of the run: settings_json, and the style of its tables
+    std::string reference;  ///< stamp of the reference's file
     std::vector<Done> frames;
   };
 
-  /// Nothing where there is no such log, or none that can be understood. What follows a damaged line is left
-  /// out; so is what may not have reached the disk before the machine was started anew.
+  /// Reads a log; nothing if there is none that can be understood. Leaves out what follows a damaged line,
+  /// and what may not have reached the disk before the machine was restarted.
   static std::optional<Contents> read(const std::filesystem::path& path);
 
-  /// Begins a log, or goes on with one: with these contents. Throws FileError.
+  /// Begins or continues a log with these contents. Throws FileError.
   RunLog(std::filesystem::path path, const Contents& contents);
   ~RunLog();
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
 
-  /// All of them or, where the process is killed, none: a state is kept for the last one. Throws FileError.
+  /// Adds all frames, or none if the process is killed: a state is kept for the last one. Throws FileError.
   void add(std::span<const Done> done);
   std::int64_t frames() const { return frames_; }
-  /// The first so many frames are on the disk, with all that belongs to them. Waits until this is, too. May
-  /// be called while another thread adds frames. Throws FileError.
+  /// Notes that the first `frames` frames are on the disk with all that belongs to them, and waits until
+  /// this note is on the disk, too. May be called while another thread adds frames. Throws FileError.
   void mark_on_disk(std::int64_t frames);
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<char, 8> kSignature = {'d', 'i', 'c', 's', 't', 'a', 't', '1'};
 
-/// Before each state.
+/// Header of each state.
 struct Head {
   std::array<char, 8> signature = kSignature;
   std::int64_t frame = 0;
@@ -55,7 +55,8 @@ void StateFile::write(std::int64_t frame, std::span<const std::byte> state) {
   const std::size_t room = sizeof head + state.size();
   if (place_ < 0) {
     place_ = first_place(state.size());
-    // Both at once: a disk that is full later has room for the state of the last frame that it took.
+    // Both places are allocated at once, so that a disk that is full later still has room for the state of
+    // the last frame it took.
     if (const int reason = ::posix_fallocate(file_, 0, static_cast<off_t>(2 * room)); reason != 0)
       throw_cannot_write(path_, std::generic_category().message(reason));
   }

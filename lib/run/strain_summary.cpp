@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// extreme_at: from a node to its value and position.
+/// Summarizes one strain component. extreme_at: returns the value and position of a node.
 template <typename ExtremeAt>
 FrameSummary::Strain summarize(const NodeValues<float>& strain, const NodeValues<float>& sigma,
                                const ExtremeAt& extreme_at) {
@@ -20,7 +20,7 @@ FrameSummary::Strain summarize(const NodeValues<float>& strain, const NodeValues
     if (n == 0 || strain[k] > strain[most]) most = k;
     n += 1, sum += strain[k], squares += double{strain[k]} * strain[k], sigmas += sigma[k];
   }
-  const double mean = sum / n;  // NaN where there is none
+  const double mean = sum / n;  // NaN without points
   FrameSummary::Strain summary;
   summary.mean = mean;
   summary.sd = std::sqrt(std::max(squares / n - mean * mean, 0.0));

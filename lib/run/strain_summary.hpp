@@ -7,13 +7,13 @@
 
 namespace dic::run {
 
-/// Of exx, eyy and exy: mean, standard deviation, mean sigma and extremes over the nodes that have them.
-/// positions: of the nodes in corrected coordinates, or null. length_factor: of the extremes' positions, per
-/// px.
+/// Mean, standard deviation, mean sigma and extremes of the normal strains and the shear strain over the
+/// nodes that have them. positions: nodes in corrected coordinates, or null. length_factor: length unit per
+/// px, for the positions of extremes.
 std::array<FrameSummary::Strain, 3> summarize_strain(const StrainField& strain, const Grid& grid,
                                                      const NodePositions* positions, double length_factor);
 
-/// What run.json says of one component, "exx" for example, of a frame.
+/// Adds the summary of one component to a frame of run.json.
 void describe_strain(nlohmann::ordered_json& frame, const std::string& component,
                      const FrameSummary::Strain& strain);
 

@@ -39,7 +39,7 @@ namespace {
 namespace fs = std::filesystem;
 using track::Stopwatch;
 
-/// Root mean square of (value - mean) / sigma over the `ok` points that have them; NaN without any.
+/// Root mean square of (value - mean) / sigma over the `ok` points that have both; NaN without such points.
 template <typename T>
 double scatter_of(const Field& field, const NodeValues<T>& values, const NodeValues<float>& sigma) {
   const auto is_known = [&](std::size_t k) {
@@ -68,7 +68,7 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-/// "2026-11-24T21:05:00+0000".
+/// Local time as "2026-11-24T21:05:00+0000".
 std::string local_time() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -77,14 +77,14 @@ std::string local_time() {
   return text;
 }
 
-/// Opens the frames of a job; those of these names were processed by an earlier run.
+/// Opens the frames of a job. The argument names those that an earlier run has processed.
 using OpenFrames = std::function<std::unique_ptr<FrameSource>(const std::vector<std::string>& known)>;
 
-/// What a run tells while it lasts; each may be empty.
+/// Callbacks of a run; each may be empty.
 struct Listeners {
   ProgressCallback progress;
-  FieldCallback on_field;    ///< of a frame that was measured
-  WatchCallback on_written;  ///< of a frame that is in the result
+  FieldCallback on_field;    ///< called with each measured frame
+  WatchCallback on_written;  ///< called with each frame that is in the result
 };
 
 class Run {
@@ -107,7 +107,7 @@ class Run {
     try {
       measure();
       finish();
-    } catch (const FileError& failure) {  // from writing: nothing more can be written
+    } catch (const FileError& failure) {  // thrown by writing: nothing more can be written
       if (!results_.begun() || summary_.frames.empty()) throw;
       summary_.interrupted = true;
       throw FileError(std::string(failure.what()) + " What was measured is in " +
@@ -174,7 +174,7 @@ class Run {
     info_ = describe_result();
   }
 
-  /// With the reference in front, if it is one of the frames.
+  /// Names of the processed frames, with the reference first if it is one of the frames.
   std::vector<std::string> names_of(const RunLog::Contents& earlier) const {
     std::vector<std::string> names;
     if (job_.reference.empty() && std::ranges::any_of(earlier.frames, was_measured))
@@ -189,7 +189,7 @@ class Run {
                      "; measure into another folder with -o, or anew with --force.");
   }
 
-  /// Of an earlier run: what it has done is not done again. Throws UsageError where this run is another one.
+  /// Continues an earlier run. Throws UsageError if this run differs from it.
   void take_over(const RunLog::Contents& earlier) {
     if (earlier.version != done_.version)
       refuse_to_resume("it was begun by dic " + earlier.version + ", this is dic " + done_.version);
@@ -217,7 +217,7 @@ class Run {
     if (source_->stamp(frame.index) != frame.stamp) refuse_to_resume(name + " has changed since");
   }
 
-  /// The last frame may be in one file of the result and not in another.
+  /// Drops a last frame that is in one file of the result and not in another.
   void keep_whole_frames() {
     if (std::ranges::none_of(done_.frames, was_measured)) return;
     const Result result = results_.earlier_result();
@@ -231,7 +231,8 @@ class Run {
     done_.frames.erase(beyond, done_.frames.end());
   }
 
-  /// From where the earlier run stopped: from its state, or, on a GPU, from its last frame measured again.
+  /// Continues where the earlier run stopped: from its state, or, on a GPU, by measuring its last frame
+  /// again.
   void go_on() {
     const auto last = std::ranges::find_if(done_.frames.rbegin(), done_.frames.rend(), was_measured);
     if (last == done_.frames.rend()) return;
@@ -249,13 +250,15 @@ class Run {
     stream_->wait();
   }
 
-  /// Nothing follows the last frame; with the reference strategy first, --resume can do without its state.
+  /// True if a state must be kept: with the reference strategy first, --resume can do without the state of
+  /// the last frame.
   bool needs_state() const {
     const auto count = source_->count();
     return job_.options.reference_strategy != ReferenceStrategy::first || !count || *count - next_ > 1;
   }
 
-  /// Points are not kept within the limit, but are known before they take memory.
+  /// Throws if there are too many points for the memory limit, which does not cover points, before they take
+  /// memory.
   void refuse_too_many_points() const {
     constexpr std::int64_t kBytesOfPoint = 900;
     if (!is_limited() || summary_.points * kBytesOfPoint < job_.max_memory) return;
@@ -265,19 +268,20 @@ class Run {
                      " MB: choose a larger --step, or allow more memory.");
   }
 
-  /// Then there are as few images at a time as can be.
+  /// True if memory is limited; as few images as possible are then kept at a time.
   bool is_limited() const { return job_.max_memory > 0; }
 
-  /// The k-th frame that was measured, from 0.
+  /// Reads the k-th measured frame, from 0.
   Image read_measured(std::int64_t k) const {
     for (const RunLog::Done& frame : done_.frames)
       if (was_measured(frame) && k-- == 0) return source_->read(frame.index);
     throw UsageError("The state of the run does not belong to its frames.");
   }
 
-  /// In the background: this takes as long as reading the reference.
+  /// Starts a GPU in the background if it is likely to be chosen, since this takes as long as reading the
+  /// reference.
   std::future<void> start_likely_device() const {
-    std::error_code unknown;  // frames may be named by a folder
+    std::error_code unknown;  // frames may be given as a folder
     const auto bytes = fs::file_size(job_.reference.empty() ? job_.frames.front() : job_.reference, unknown);
     const bool one_image = !unknown && source_->reads_in_parallel();
     return track::start_device(options_, one_image ? bytes : 0);
@@ -291,13 +295,13 @@ class Run {
         "): give the reference and at least one frame more, or name the reference with --reference.");
   }
 
-  /// A frame that can be written, with its result where it was measured.
+  /// A frame that is ready to be written, with its result if it was measured.
   struct Processed {
     SourceFrame frame;
     std::optional<FrameResult> result;
   };
 
-  /// Frames are decoded, measured and written at the same time.
+  /// Tracks all frames; decoding, measuring and writing run at the same time.
   void track_all() {
     const bool on_gpu = stream_->device() != "cpu";
     if (!is_limited()) reader_->read_more(frames_ahead(*source_, on_gpu));
@@ -309,7 +313,8 @@ class Run {
     if (!summary_.interrupted && summary_.frames.empty()) throw_too_few();
   }
 
-  /// Writes all frames but the last one, which it returns: it is written in the memory that measuring took.
+  /// Tracks all frames and writes all but the last one, which it returns: that one is written in the memory
+  /// that measuring took.
   std::optional<Processed> track_frames() {
     FrameFeeder feeder(*reader_, job_.pictures != Pictures::none || job_.noise_floor, reference_, *stream_,
                        is_limited() ? 1 : FrameFeeder::kAhead);
@@ -328,7 +333,7 @@ class Run {
 
   int number_of(const SourceFrame& frame) const { return static_cast<int>(frame.index - first_current_ + 1); }
 
-  /// Nothing where the run was interrupted before the frame was measured.
+  /// Waits for the result of a frame; nothing if the run was interrupted before.
   std::optional<Processed> measured(SourceFrame frame) {
     if (!frame.error.empty()) return Processed{std::move(frame), {}};
     report("search", number_of(frame));
@@ -358,7 +363,7 @@ class Run {
     report("load", number);
   }
 
-  /// What is told must not be lost.
+  /// Publishes before it notifies listeners.
   void note(RunLog::Done done) {
     results_.note(std::move(done), summary_);
     if (listeners_.on_written) results_.publish(summary_);
@@ -397,7 +402,7 @@ class Run {
     results_.finish(summary_, *source_);
   }
 
-  /// Gives back what the images and points took: writing and drawing need memory, too.
+  /// Frees the memory of images and points, which writing and drawing need.
   void end_measuring() {
     if (!stream_) return;
     summary_.kernels = stream_->kernels();
@@ -433,32 +438,32 @@ class Run {
   }
 
   const TrackJob& job_;
-  TrackOptions options_;  ///< with what is known of the frames
+  TrackOptions options_;  ///< options with what is known about the frames
   OpenFrames open_source_;
   Listeners listeners_;
   std::stop_token stop_;
   Stopwatch total_;
-  MemoryLimit limit_;  ///< before everything that has images
+  MemoryLimit limit_;  ///< declared before all members that hold images
   Results results_;
   std::unique_ptr<FrameSource> source_;
   std::optional<FrameTimes> times_;
   std::int64_t first_current_ = 0;
-  std::int64_t next_ = 0;       ///< frame of the source that is to be measured first
-  RunLog::Contents done_;       ///< until the results are begun: frames that were processed
-  std::future<void> starting_;  ///< the device
+  std::int64_t next_ = 0;       ///< index of the first frame to measure, in the source
+  RunLog::Contents done_;       ///< processed frames, until the results are begun
+  std::future<void> starting_;  ///< start of the device
   std::optional<ReadAhead> reader_;
   Image reference_;
-  std::optional<TrackStream> stream_;  ///< until the last frame is measured
+  std::optional<TrackStream> stream_;  ///< exists until the last frame is measured
   Grid grid_;
   ResultInfo info_;
   TrackSummary summary_;
   std::optional<analysis::NoiseCurve> noise_curve_;
   std::int64_t points_done_ = 0;
-  double reference_seconds_ = 0;  ///< of load_seconds_
+  double reference_seconds_ = 0;  ///< part of load_seconds_ for the reference
   double load_seconds_ = 0;
   double write_seconds_ = 0;
   double prepare_seconds_ = 0;
-  StageSeconds measuring_;  ///< of all frames
+  StageSeconds measuring_;  ///< sum over all frames
 };
 
 }  // namespace

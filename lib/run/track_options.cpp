@@ -2,6 +2,7 @@
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/track_options.hpp>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -24,7 +25,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// Of a choice: "first, previous or auto".
+// Lists the words of a choice: "first, previous or auto".
 std::string listed(const std::vector<std::string>& words) {
   std::string text = words.front();
   for (std::size_t i = 1; i < words.size(); ++i) text += (i + 1 == words.size() ? " or " : ", ") + words[i];
@@ -40,8 +41,8 @@ bool flag_of(const std::string& name, const std::string& text) {
   return text == "true";
 }
 
-// What follows makes the options of each kind. `member` is a generic function from a job, constant or not, to
-// the value in it.
+// The functions below make the options of each kind. `member` is a generic function from a job, constant or
+// not, to the value in it.
 
 template <typename Member>
 TrackOption flag(const std::string& name, Member member, const std::string& help) {
@@ -84,7 +85,7 @@ TrackOption number(const std::string& name, const std::string& placeholder, Memb
           .get = [=](const TrackJob& job) { return text_of(member(job)); }};
 }
 
-/// A number of at least 0 in a std::optional, or a word for none of them.
+/// A number of at least 0 in a std::optional, or a word for no value.
 template <typename Member>
 TrackOption number_or(const std::string& word, const std::string& name, const std::string& placeholder,
                       Member member, const std::string& help) {
@@ -188,7 +189,7 @@ TrackOption polygons(const std::string& name, Member member, const std::string& 
           .get = [=](const TrackJob& job) { return polygons_text(member(job)); }};
 }
 
-// Options whose value is none of the kinds above.
+// Options whose values are of none of the kinds above.
 
 TrackOption camera() {
   const auto set = [](TrackJob& job, const std::string& file) {
@@ -204,7 +205,7 @@ TrackOption camera() {
           .get = [](const TrackJob& job) { return job.camera_file; }};
 }
 
-/// "4G", "800M": bytes, in whole M.
+/// Memory as "4G" or "800M": bytes, in whole MB.
 TrackOption max_memory() {
   constexpr std::int64_t kMega = 1 << 20, kGiga = 1 << 30, kMost = std::int64_t{1} << 24;
   const auto set = [](TrackJob& job, const std::string& text) {
@@ -297,7 +298,7 @@ TrackOption times() {
   return {.name = "times",
           .kind = OptionKind::file,
           .placeholder = "FILE",
-          .help = "Seconds of the frames: a text file with a number at the start of each line",
+          .help = "Text file with the time of each frame, s, at the start of a line",
           .set =
               [](TrackJob& job, const std::string& file) {
                 job.times = file.empty() ? std::vector<double>() : read_times(file);
@@ -319,10 +320,10 @@ std::vector<TrackOption> input_options() {
           "Region of interest: corners in px; may be repeated"),
       polygons(
           "roi-hole", [](auto& job) -> auto& { return job.roi.holes; },
-          "Polygon that is left out; may be repeated"),
+          "Region of interest: polygon that is left out, corners in px; may be repeated"),
       number(
           "fps", "FLOAT", [](auto& job) -> auto& { return job.fps; },
-          "Frames per second, for times in seconds; 0 = as a video says"),
+          "Frames per second, for times in seconds; 0 = frame rate of the video"),
       times(),
   };
 }
@@ -334,8 +335,8 @@ std::vector<TrackOption> measurement_options() {
           "Side of the square around a point, px, odd, 7 to 255"),
       number_or(
           "none", "sigma-target", "PX", [](auto& job) -> auto& { return job.options.sigma_target; },
-          "The smallest subset, 11 to 101 px, whose predicted sigma is below this; then --subset is not "
-          "used"),
+          "Choose the smallest subset, 11 to 101 px, whose predicted sigma is below this, instead of "
+          "--subset"),
       number(
           "step", "INT", [](auto& job) -> auto& { return job.options.step; }, "Distance between points, px"),
       order(),
@@ -348,7 +349,7 @@ std::vector<TrackOption> measurement_options() {
       choice<SubsetWeights>(
           "weights", [](auto& job) -> auto& { return job.options.refine.weights; },
           {SubsetWeights::uniform, SubsetWeights::gaussian},
-          "How much a pixel of the subset counts: all the same, or less towards the edge"),
+          "Weights of the pixels of a subset: equal, or decreasing towards its edge"),
       prefilter(),
       flag(
           "anti-bias", [](auto& job) -> auto& { return job.options.anti_bias; },
@@ -356,22 +357,23 @@ std::vector<TrackOption> measurement_options() {
       choice<ReferenceStrategy>(
           "reference-strategy", [](auto& job) -> auto& { return job.options.reference_strategy; },
           {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
-          "Compare with the first frame, with the previous one, or change over when points get lost"),
+          "Compare with the first frame, with the previous one, or with a later reference as soon as points "
+          "get lost"),
       number(
           "max-iterations", "INT", [](auto& job) -> auto& { return job.options.refine.max_iterations; },
-          "Gauss-Newton iterations before a point is given up"),
+          "Largest number of Gauss-Newton iterations per point"),
       number(
           "tolerance", "FLOAT", [](auto& job) -> auto& { return job.options.refine.tolerance; },
-          "Change in px that may be left to go when the refinement stops"),
+          "Stop the refinement when no pixel of the subset is likely to move further than this, px"),
       number(
           "min-zncc", "FLOAT", [](auto& job) -> auto& { return job.options.refine.min_zncc; },
-          "Correlation below which a point is low_correlation"),
+          "Correlation (ZNCC) below which a point gets the status low_correlation"),
       number_or(
           "auto", "noise", "GREY", [](auto& job) -> auto& { return job.options.noise; },
           "Noise of the images in grey levels, for sigma_u and sigma_v"),
       negation(
           "no-split", [](auto& job) -> auto& { return job.options.split; },
-          "Do not measure points at cracks, edges and borders with a part of their subset"),
+          "Do not measure points at cracks, edges and image borders with part of their subset"),
       negation(
           "no-outliers", [](auto& job) -> auto& { return job.options.outliers.enabled; },
           "Do not mark points that contradict their neighbours"),
@@ -380,7 +382,8 @@ std::vector<TrackOption> measurement_options() {
           "Fit one field to all subsets together (augmented Lagrangian DIC): less noise"),
       number_or(
           "auto", "global-resolution", "PX", [](auto& job) -> auto& { return job.options.global.resolution; },
-          "Period of which --global keeps nine tenths; auto: what the noise allows, point by point"),
+          "Period of displacement of which --global keeps 90 % of the amplitude; auto: chosen from the noise "
+          "at each point"),
       number(
           "strain-window", "INT", [](auto& job) -> auto& { return job.options.strain.window; },
           "Side of the strain window, points, odd"),
@@ -392,7 +395,7 @@ std::vector<TrackOption> measurement_options() {
   };
 }
 
-/// The same as --pictures none.
+/// Older name of --pictures none.
 TrackOption no_pictures() {
   const std::string name = "no-pictures";
   return {.name = name,
@@ -417,7 +420,7 @@ std::vector<TrackOption> output_options() {
           "force", [](auto& job) -> auto& { return job.force; }, "Replace an earlier result in that folder"),
       flag(
           "resume", [](auto& job) -> auto& { return job.resume; },
-          "Go on with the result of a run that was ended, where it stopped; without one, begin"),
+          "Continue a run that was stopped, with the result in that folder; start if there is none"),
       number(
           "scale", "FLOAT", [](auto& job) -> auto& { return job.scale_mm_per_px; },
           "mm per px: results in mm; 0 = px"),
@@ -429,12 +432,14 @@ std::vector<TrackOption> output_options() {
           "Columns of the CSV tables; implies --csv"),
       flag(
           "noise-floor", [](auto& job) -> auto& { return job.noise_floor; },
-          "The frames show a specimen at rest: report the noise that they measure, beside the predicted, and "
-          "the noise of the images over grey"),
+          "For frames of a specimen at rest: report the measured noise beside the predicted one, and the "
+          "noise of the "
+          "images over grey level"),
       choice<Pictures>(
           "pictures", [](auto& job) -> auto& { return job.pictures; },
           {Pictures::some, Pictures::all, Pictures::none},
-          "Draw the fields over some frames (every fifth, at most ten, and the last), all or none"),
+          "Draw the fields over some frames (every fifth, at most ten, and the last), over all, or over "
+          "none"),
       no_pictures(),
   };
 }
@@ -449,9 +454,27 @@ std::vector<TrackOption> running_options() {
           "CPU threads; 0 = one per core"),
       number(
           "gpu-memory", "MB", [](auto& job) -> auto& { return job.options.gpu_memory; },
-          "MB that the images may take on a GPU: larger ones are measured in bands; 0 = all"),
+          "MB that images may take on a GPU, which measures larger ones in bands of rows; 0 = all memory"),
       max_memory(),
   };
+}
+
+/// The level of the options that are not `usual`.
+OptionLevel level_of(const std::string& name) {
+  static const std::map<std::string, OptionLevel> levels = [] {
+    std::map<std::string, OptionLevel> all;
+    for (const char* common : {"reference", "roi", "roi-rect", "subset", "step", "strain-window", "scale",
+                               "output", "force", "csv", "device"})
+      all[common] = OptionLevel::common;
+    for (const char* advanced :
+         {"interpolation", "weights", "prefilter", "anti-bias", "noise", "min-zncc", "max-iterations",
+          "tolerance", "no-split", "no-outliers", "global-resolution", "gpu-memory", "max-memory"})
+      all[advanced] = OptionLevel::advanced;
+    all["no-pictures"] = OptionLevel::hidden;
+    return all;
+  }();
+  const auto found = levels.find(name);
+  return found == levels.end() ? OptionLevel::usual : found->second;
 }
 
 std::vector<TrackOption> all_options() {
@@ -459,6 +482,7 @@ std::vector<TrackOption> all_options() {
   const auto add = [&all](const std::string& group, std::vector<TrackOption> options) {
     for (TrackOption& option : options) {
       option.group = group;
+      option.level = level_of(option.name);
       all.push_back(std::move(option));
     }
   };

@@ -60,8 +60,8 @@ void check_can_be_divided(const TrackJob& job) {
     throw UsageError("Several processes do not replace a result: choose another folder with -o.");
 }
 
-/// How a job is divided: into runs of frames that follow each other, each of them into bands of rows of the
-/// grid. Part k is band k % bands of run k / bands.
+/// Division of a job into runs of consecutive frames, each of them into bands of rows of the grid. Part k is
+/// band k % bands of run k / bands.
 struct Plan {
   std::vector<std::size_t> first;  ///< number of the first current frame of each run
   std::vector<int> rows;           ///< number of the first row of each band, and of all rows
@@ -69,12 +69,13 @@ struct Plan {
   std::size_t parts() const { return first.size() * bands(); }
 };
 
-/// Rows that a band measures beyond its own, so that neighbours are there for all rules: islands of wrong
-/// points are seen within 13 rows, and groups of points that predict each other are large by then.
+/// Number of rows that a band measures beyond its own, so that all rules see their neighbours: islands of
+/// wrong points are recognized within 13 rows, and groups of points that predict each other are large by
+/// then.
 int halo_of(const TrackJob& job) { return 24 + job.options.strain.window / 2; }
 
-/// Few frames are divided by rows: where bands are larger than what they measure twice. Empty where the whole
-/// grid is one.
+/// Divides the grid into bands of rows if there are few frames and bands are larger than the rows that they
+/// measure twice. Empty if one band holds the whole grid.
 std::vector<int> divide_rows(const TrackJob& job, const Sequence& sequence, int processes) {
   if (sequence.current() >= static_cast<std::size_t>(processes)) return {};
   const Image reference = read_image(job.reference.empty() ? sequence.files.front() : job.reference);
@@ -87,7 +88,8 @@ std::vector<int> divide_rows(const TrackJob& job, const Sequence& sequence, int 
   return rows;
 }
 
-/// The first frame of a run is searched for from nothing, which costs as much as some frames more.
+/// Divides frames into runs. The first frame of a run is searched without a prediction, which costs as much
+/// as several further frames.
 std::vector<std::size_t> divide_frames(std::size_t frames, int processes) {
   constexpr std::size_t kFramesOfPart = 16, kPartsOfProcess = 4;
   const std::size_t least = std::max(processes, 1);
@@ -124,7 +126,7 @@ void write_plan(const TrackJob& job, const Sequence& sequence, const Plan& plan)
   write_text_file(plan_file(job), json.dump() + "\n");
 }
 
-/// In seconds, where the job has them.
+/// Times of the frames in seconds, if the job has them.
 std::vector<double> times_of(const TrackJob& job, const Sequence& sequence) {
   if (!job.times.empty() || job.fps <= 0) return job.times;
   std::vector<double> times;
@@ -132,7 +134,7 @@ std::vector<double> times_of(const TrackJob& job, const Sequence& sequence) {
   return times;
 }
 
-/// The rows that a band measures; none where it is the whole grid.
+/// Rows that a band measures; none if it is the whole grid.
 std::optional<GridRows> measured_rows(const TrackJob& job, const Plan& plan, std::size_t band) {
   if (plan.bands() == 1) return {};
   const int halo = halo_of(job), first = std::max(0, plan.rows[band] - halo),
@@ -182,7 +184,7 @@ RunLog::Contents log_of(const TrackJob& part) {
   return *contents;
 }
 
-/// Joins what the parts have.
+/// Joins the results of the parts.
 class Join {
  public:
   explicit Join(const TrackJob& job)
@@ -211,7 +213,7 @@ class Join {
   }
 
  private:
-  /// Of the parts of a run of frames.
+  /// Adds the parts of a run of frames.
   void add_frames(std::size_t run) {
     Grid grid;
     const auto before = std::ssize(done_.frames);
@@ -272,7 +274,7 @@ class Join {
     }
   }
 
-  /// Another band of the frames from `before` on.
+  /// Adds a further band of the frames from index `before` on.
   void add_band(const RunLog::Contents& log, std::ptrdiff_t before, const TrackJob& part) {
     const std::span<RunLog::Done> frames(done_.frames.begin() + before, done_.frames.end());
     const bool is_same = std::ranges::equal(frames, log.frames, [](const auto& a, const auto& b) {
@@ -306,7 +308,7 @@ class Join {
 
   Grid whole_grid() const { return make_grid(rasterize(job_.roi, info_.image), job_.options.step); }
 
-  /// Of whole fields, from those of their bands.
+  /// Summarizes whole fields from the summaries of their bands.
   void summarize_bands(const Result& result) {
     int k = 0;
     for (RunLog::Done& frame : done_.frames) {
@@ -321,7 +323,7 @@ class Join {
     }
   }
 
-  /// What run.json of a part says about its run.
+  /// Adds the times and devices from run.json of a part.
   void add_run(const fs::path& folder) {
     std::ifstream stream(folder / "run.json");
     const Json run = Json::parse(stream);
@@ -356,7 +358,7 @@ class Join {
   TrackSummary summary_;
   RunLog::Contents done_;
   std::vector<ResultPart> joined_;
-  std::vector<fs::path> tables_;  ///< one for each measured frame, where there are any
+  std::vector<fs::path> tables_;  ///< one table for each measured frame, if there are any
 };
 
 }  // namespace
@@ -374,7 +376,7 @@ std::vector<TrackJob> plan_parts(const TrackJob& job, int processes) {
         "choose another folder with -o.");
   if (!is_planned) {
     const OutputFolder check(job.output, OutputFolder::Earlier::refuse);
-    const MemoryLimit limit(job.max_memory, job.output);  // the reference may be large
+    const MemoryLimit limit(job.max_memory, job.output);  // covers the reference, which may be large
     write_plan(job, sequence, divide(job, sequence, processes));
   }
   return jobs_of(job, sequence, read_plan(job, sequence));

@@ -9,7 +9,7 @@
 namespace dic {
 namespace {
 
-/// The reference and a frame of a run, from their files.
+/// Reads the reference and a frame of a run from their files.
 std::optional<std::pair<Image, Image>> images_of(const TrackJob& job, const std::string& frame) {
   try {
     const std::unique_ptr<FrameSource> source = open_frames(job.frames);
@@ -17,7 +17,7 @@ std::optional<std::pair<Image, Image>> images_of(const TrackJob& job, const std:
     for (std::int64_t k = 0; k < source->count().value_or(0); ++k)
       if (source->name(k) == frame) return std::pair(std::move(reference), source->read(k));
   } catch (const std::exception&) {
-    return std::nullopt;  // they have gone; the counts alone have to do
+    return std::nullopt;  // the files are gone: the counts alone must do
   }
   return std::nullopt;
 }

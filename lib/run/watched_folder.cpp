@@ -40,18 +40,18 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// How often the folder is listed, in case that the system does not tell what happens there.
+// Interval at which the folder is listed, in case the system does not report changes.
 constexpr milliseconds kListEvery{200};
-// A listing takes this part of the time at most.
+// A listing takes at most 1 / kListShare of the time.
 constexpr int kListShare = 20;
-// A file of which the system told nothing is whole when it has not changed for so long.
+// A file that the system did not report is considered whole if it has not changed for this time.
 constexpr milliseconds kStable{500};
-// While a file cannot be read, it is looked at so often.
+// Interval at which a file that cannot be read is tried again.
 constexpr milliseconds kRetry{20};
 
 std::chrono::duration<double> seconds(double number) { return std::chrono::duration<double>(number); }
 
-/// When a file with this stamp was written, s.
+/// Time at which a file with this stamp was written, s.
 double written(const std::string& stamp) {
   const std::size_t space = stamp.find(' ');
   return space == std::string::npos ? 0 : std::strtod(stamp.c_str() + space, nullptr);
@@ -66,7 +66,7 @@ bool is_frame_name(const std::string& name) {
 WatchedFolder::Notices::Notices(const fs::path& folder)
     : events_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)), waker_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   constexpr std::uint32_t kEvents = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO;
-  // Where it fails (too many watches), the folder is listed.
+  // If it fails (too many watches), the folder is listed instead.
   if (events_ >= 0) inotify_add_watch(events_, folder.c_str(), kEvents);
 }
 
@@ -141,8 +141,8 @@ void WatchedFolder::watch(const std::stop_token& stop) {
   }
 }
 
-/// Files of the folder, whatever the system tells. Those of which it tells are looked at only when they are
-/// new.
+/// Looks at all files of the folder, including those that the system did not report. Reported ones are
+/// looked at only when they are new.
 void WatchedFolder::look() {
   std::error_code error;
   for (fs::directory_iterator entry(options_.folder, error), end; !error && entry != end;
@@ -170,7 +170,7 @@ void WatchedFolder::look_at(const std::string& name) {
   if (now - candidate.changed >= still) candidate.is_whole = true;
 }
 
-/// It was written before anybody looked.
+/// True if the file was written before the folder was first listed.
 bool WatchedFolder::is_old(const Candidate& candidate) const {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
   return now.count() - written(candidate.stamp) > std::chrono::duration<double>(kStable).count();
@@ -223,7 +223,8 @@ std::string WatchedFolder::name(std::int64_t i) const {
 
 std::string WatchedFolder::stamp(std::int64_t i) const { return file_stamp(path(i)); }
 
-/// Its writer may have closed it before it was whole, or the system does not tell.
+/// Reads a frame, and waits while the file still changes: its writer may have closed it before it was whole,
+/// or the system does not report closing.
 Image WatchedFolder::read(std::int64_t i) {
   const fs::path file = path(i);
   for (;;) {
@@ -236,7 +237,7 @@ Image WatchedFolder::read(std::int64_t i) {
   }
 }
 
-/// Waits for it, with patience.
+/// Waits whether the file changes, at most WatchOptions::patience.
 bool WatchedFolder::changes(const fs::path& file, const std::string& stamp) const {
   const auto begin = Clock::now();
   std::unique_lock lock(mutex_);

@@ -17,12 +17,12 @@
 
 namespace dic::run {
 
-/// The images of a folder as frames, in the order in which they come. Calls wait until there is such a frame;
-/// where there will be none, they throw std::out_of_range.
+/// Images of a folder as frames, in the order in which they arrive. Calls wait for such a frame; they throw
+/// std::out_of_range if there will be none.
 class WatchedFolder final : public FrameSource {
  public:
-  /// known: names of files that are there, which come first. frames: how many there will be at most, 0 = any
-  /// number. Throws FileError.
+  /// known: names of existing files, which come first. frames: largest number of frames, 0 = any number.
+  /// Throws FileError.
   WatchedFolder(const WatchOptions& options, const std::vector<std::string>& known, std::int64_t frames,
                 std::stop_token stop);
   ~WatchedFolder() override;
@@ -36,26 +36,26 @@ class WatchedFolder final : public FrameSource {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A file that is no frame yet.
+  /// A file that is not a frame yet.
   struct Candidate {
     std::string stamp;
-    Clock::time_point changed;  ///< when its stamp was seen to change
-    bool is_told = false;       ///< the system tells when it is written and closed
+    Clock::time_point changed;  ///< time at which its stamp was seen to change
+    bool is_told = false;       ///< the system reports when it is written and closed
     bool is_whole = false;
   };
 
-  /// The notifications of the system.
+  /// Notifications of the system about a folder.
   class Notices {
    public:
     explicit Notices(const std::filesystem::path& folder);
     ~Notices();
     Notices(const Notices&) = delete;
     Notices& operator=(const Notices&) = delete;
-    /// Calls told(name, is_whole) for each file of which the system has told something; waits for the first
-    /// of them at most so long.
+    /// Waits at most the given time for the first notification, and calls told(name, is_whole) for each file
+    /// that the system has reported.
     template <typename Told>
     void wait(std::chrono::milliseconds longest, const Told& told) const;
-    /// Ends a wait.
+    /// Ends a wait of another thread.
     void wake() const;
 
    private:
@@ -77,18 +77,19 @@ class WatchedFolder final : public FrameSource {
   std::int64_t most_;
   Notices notices_;
 
-  mutable std::mutex mutex_;  ///< of all that follows
+  mutable std::mutex mutex_;  ///< guards all members below
   mutable std::condition_variable changed_;
-  std::vector<std::string> frames_;  ///< names
-  std::set<std::string> taken_;      ///< the same
+  std::vector<std::string> frames_;  ///< names of the frames
+  std::set<std::string> taken_;      ///< names of the frames, to look up
   std::map<std::string, Candidate> candidates_;
   Clock::time_point last_change_ = Clock::now();
-  bool has_ended_ = false;                ///< no further frames come
-  bool is_stopped_ = false;               ///< none that is there is begun
-  mutable std::int64_t last_asked_ = -1;  ///< frame
+  bool has_ended_ = false;                ///< no further frames will arrive
+  bool is_stopped_ = false;               ///< no further existing file is begun
+  mutable std::int64_t last_asked_ = -1;  ///< index of the frame that was last asked for
 
   std::jthread watcher_;
-  std::stop_callback<std::function<void()>> on_stop_;  ///< declared last: nothing calls when the rest is gone
+  std::stop_callback<std::function<void()>>
+      on_stop_;  ///< declared last, so that no callback runs while members are destroyed
 };
 
 }  // namespace dic::run

@@ -16,7 +16,7 @@ double radians(double degrees) { return degrees * std::numbers::pi / 180; }
 double chirp_phase(const Motion& m, double x) {
   const double fall = (m.period_max - m.period_min) / (m.width - 1);
   if (fall == 0) return 2 * std::numbers::pi * x / m.period_max;
-  // Beyond the image the period stays what it is at the edge.
+  // Outside the image, the period stays constant.
   const double inside = std::clamp(x, 0.0, m.width - 1), period = m.period_max - fall * inside;
   return 2 * std::numbers::pi * (std::log(m.period_max / period) / fall + (x - inside) / period);
 }
@@ -37,7 +37,7 @@ double undo_along(const Displacement& displacement, double bound, double x) {
   constexpr double kLast = 5e-13;  // px; rounding is a fifth of it at 1,000 px
   double low = x - bound, high = x + bound;
   double below = low + displacement(low) - x, above = high + displacement(high) - x;
-  int side = 0;  // that the last step moved: -1 low, 1 high
+  int side = 0;  // end of the bracket that the last step moved: -1 low, 1 high
   for (int i = 0; i < 100 && high - low > kLast; ++i) {
     if (below >= 0) return low;
     if (above <= 0) return high;
@@ -67,7 +67,7 @@ double star_frequency(const Motion& motion, double x) {
 /// Solves y = Y + a cos(w (Y - cy)) for Y. The left side must grow with Y: |a| w < 1. A Newton step that
 /// leaves the bracket is replaced by bisection, so that it converges near that limit too.
 double undo_star(double a, double w, double cy, double y) {
-  constexpr double kLastStep = 1e-9;  // Newton squares the error: what remains is below the rounding
+  constexpr double kLastStep = 1e-9;  // Newton squares the error, so the rest is below rounding
   double low = y - std::abs(a), high = y + std::abs(a), position = y;
   for (int i = 0; i < 100; ++i) {
     const double phase = w * (position - cy);
@@ -92,9 +92,9 @@ struct CrackFrame {
   const Motion& m;
   double c = std::cos(radians(m.angle_deg)), s = std::sin(radians(m.angle_deg));
 
-  /// Distance from the crack; less than 0 above it.
+  /// Signed distance from the crack, px; negative above it.
   double across(double x, double y) const { return c * (y - m.crack_y) - s * (x - m.cx); }
-  /// Displacement of what is below the crack.
+  /// Displacement of the material below the crack.
   std::array<double, 2> motion(double amount) const {
     const double slip = amount * m.slip, half = amount * m.amplitude;
     return {slip * c - half * s, slip * s + half * c};

@@ -16,7 +16,7 @@ bool finite(const Motion& m) {
   return std::isfinite(sum);
 }
 
-/// What makes the motion at `amount` impossible for material, or nothing.
+/// The reason why the motion at `amount` is impossible for material, or an empty text.
 std::string impossible(const Motion& m, double amount) {
   const double det = (1 + amount * m.ux) * (1 + amount * m.vy) - amount * amount * m.uy * m.vx;
   if (m.kind == MotionKind::affine && det < 0.1)

@@ -6,8 +6,8 @@
 #include <numbers>
 #include <utility>
 
-/// Random numbers as functions of a key and a counter: the same whatever the order, the number of threads and
-/// the standard library (whose distributions differ).
+/// Random numbers as functions of a key and a counter: independent of the order of calls, the number of
+/// threads and the standard library (whose distributions differ).
 namespace dic::synth {
 
 /// The finalizer of SplitMix64 (Steele, Lea & Flood 2014): a bijection of 64-bit integers that mixes well.
@@ -18,7 +18,7 @@ inline std::uint64_t mix(std::uint64_t z) {
   return z ^ z >> 31;
 }
 
-/// In (0, 1), never an end.
+/// A uniform number in the open interval (0, 1).
 inline double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
 
 /// Two independent standard normal numbers (Box & Muller 1958).

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Displacement of the nodes in every frame, [frame, y, x], in the images; with a camera also what it is in
-/// corrected coordinates.
+/// Displacement of the nodes in every frame, [frame, y, x], in the images; with a camera also in corrected
+/// coordinates.
 struct Truth {
   std::vector<double> x, y, u, v;
   std::vector<std::uint8_t> measurable, body;                              // body: [y, x]
@@ -58,7 +58,7 @@ Truth compute_truth(const SynthOptions& options, int step) {
   return truth;
 }
 
-/// With a point, whatever the language of the program around.
+/// The number with a decimal point, regardless of the locale of the calling program.
 std::string text(double value) {
   constexpr int kDigits = 12;
   char digits[40];

@@ -7,7 +7,7 @@
 namespace dic::synth {
 namespace {
 
-constexpr double kDotRadius = 2;  // in sigma
+constexpr double kDotRadius = 2;  // radius of a dot, in sigma
 
 }  // namespace
 

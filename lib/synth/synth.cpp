@@ -24,13 +24,13 @@ SynthOptions checked(const SynthOptions& options) {
   return options;
 }
 
-/// What a frame shows at a body: its texture over the reference positions that are seen.
+/// A body as a frame shows it: its texture over the visible reference positions.
 struct View {
   int body;
   Box box;
 };
 
-/// What the reference shows at a pixel: its place in the coordinates of texture and motion.
+/// Position of a reference pixel in the coordinates of texture and motion.
 Position corrected(const SynthOptions& options, double x, double y) {
   if (!options.camera) return {x, y};
   const Camera::Point p = options.camera->undistort(x, y);
@@ -43,7 +43,7 @@ std::optional<MaterialPoint> material_at(const SynthOptions& options, double amo
   return reference_position(options.motion, amount, p.x, p.y);
 }
 
-constexpr int kGapBody = -1;  // what is seen in a crack that has a texture
+constexpr int kGapBody = -1;  // number of the texture that is seen in an open crack
 
 /// The bodies that a frame shows, with the reference positions of all their pixels.
 std::vector<View> views_of(const SynthOptions& options, double amount) {
@@ -64,7 +64,7 @@ std::vector<View> views_of(const SynthOptions& options, double amount) {
       else if (options.motion.textured_gap)
         include(kGapBody, corrected(options, x, y));
     }
-  // Samples inside a pixel lie beyond its middle; material may be compressed to a tenth.
+  // The margin covers samples beside the middle of a pixel, where material may be compressed to a tenth.
   for (View& v : views) v.box = {v.box.x_min - 8, v.box.x_max + 8, v.box.y_min - 8, v.box.y_max + 8};
   return views;
 }
@@ -86,8 +86,8 @@ Position sample_of_pixel(int k) {
   return {(k + 0.5) / kSamples - 0.5, (610 * k % kSamples + 0.5) / kSamples - 0.5};
 }
 
-/// How far the material that a pixel shows is from that in its middle, px: its farthest corner, and a little
-/// more where the motion bends.
+/// Largest distance, px, of the material that a pixel shows from the material at its middle: that of the
+/// farthest corner, with a margin for motions that bend.
 double reach_of_pixel(const SynthOptions& options, double amount, double x, double y,
                       const MaterialPoint& middle) {
   double reach = 0;
@@ -101,14 +101,15 @@ double reach_of_pixel(const SynthOptions& options, double amount, double x, doub
 /// Light added by the glare, grey levels of 255.
 double glare_at(const SynthOptions& o, double x, double y) {
   if (o.glare == 0) return 0;
-  // 4 * 255 in the middle; at the edge of the saturated share 128, what a middle grey lacks.
+  // The glare is 4 * 255 in the middle, and 128 at the edge of the saturated share, enough to saturate a
+  // middle grey.
   const double area = o.glare * o.size.width * o.size.height;
   const double variance = area / (std::numbers::pi * 2 * std::log(4 * 255 / 128.0));
   const double dx = x - (o.size.width - 1) / 2.0, dy = y - (o.size.height - 1) / 2.0;
   return 4 * 255 * std::exp(-(dx * dx + dy * dy) / (2 * variance));
 }
 
-/// Light as a share of that at the right edge.
+/// Light at x as a share of the light at the right edge.
 double light_at(const SynthOptions& o, double x) {
   return o.light_min + (1 - o.light_min) * x / (o.size.width - 1);
 }
@@ -134,7 +135,8 @@ std::vector<double> Synthesizer::blob_sums(int i) {
   const auto speckle_of = [&](int body) -> const Speckle& {
     return std::ranges::find(speckles, body, &std::pair<int, Speckle>::first)->second;
   };
-  // Share of a pixel's samples on its body that dots cover: an edge of the body itself stays at pixels.
+  // Share of a pixel's samples on its body that dots cover. Edges of the body itself are not resolved below a
+  // pixel.
   const auto covered_share = [&](double x, double y, const MaterialPoint& seen,
                                  const std::vector<Blob>& dots) {
     int on_body = 0, covered = 0;
@@ -176,7 +178,7 @@ void Synthesizer::expose(const std::vector<double>& sums, int i, Image& image) {
   const double gain = 1 + (options_.gain - 1) * i / last, offset = options_.offset * i / last;
   const double noise = i == 0 ? options_.reference_noise.value_or(options_.noise) : options_.noise;
   const double white = std::numeric_limits<T>::max(), level = white / 255;
-  const double electrons = options_.full_well / 255;  // per grey level
+  const double electrons = options_.full_well / 255;  // electrons per grey level
   const std::uint64_t key = mix(mix(options_.seed) ^ mix(static_cast<std::uint64_t>(i)));
   pool_.parallel_for(image.height(), 8, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t y = begin; y < end; ++y) {
@@ -218,7 +220,7 @@ std::array<double, 2> image_displacement(const SynthOptions& options, int i, dou
 Measurable measurable(const SynthOptions& options, int i, double x, double y) {
   const double amount = options.amounts[i];
   const auto [u, v] = image_displacement(options, i, x, y);
-  constexpr double rounding = 1e-6;  // of a turn that maps the border onto the border
+  constexpr double rounding = 1e-6;  // rounding error of a rotation that maps the border onto itself
   const auto inside = [&](double beyond) {
     return x + u >= -beyond && y + v >= -beyond && x + u <= options.size.width - 1 + beyond &&
            y + v <= options.size.height - 1 + beyond;

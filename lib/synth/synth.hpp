@@ -8,7 +8,7 @@
 
 namespace dic::synth {
 
-/// Makes the frames of one sequence; the map from blob sum to grey is found once, from the reference.
+/// Makes the frames of one sequence. The map from blob sum to grey is computed once, from the reference.
 class Synthesizer {
  public:
   /// Throws UsageError.

@@ -151,11 +151,14 @@ struct MeasuredScene {
   Size image;  ///< size of every image, px
 };
 
+/// pool: for loops; lives longer than the backend.
 std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const MeasuredScene& scene,
-                                          StrainBy strain_by);
+                                          StrainBy strain_by, ThreadPool& pool);
 /// Opens the GPUs of these numbers; all GPUs if there is no number. image: any image of the sequence's size
-/// and type. Defined by one file of cuda/, depending on whether the build has CUDA. Throws DeviceError.
+/// and type. pool: for loops on the CPU; lives longer than the backend. Defined by one file of cuda/,
+/// depending on whether the build has CUDA. Throws DeviceError.
 std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions& options, const ImageView& image,
-                                           const MeasuredScene& scene, std::span<const int> ordinals);
+                                           const MeasuredScene& scene, std::span<const int> ordinals,
+                                           ThreadPool& pool);
 
 }  // namespace dic::track

@@ -57,16 +57,15 @@ CoarseField field_over(const Roi::Rect& box, int level, int most_nodes) {
 
 /// roi: empty where the box is all of it.
 CoarseLattice lattice_of(CoarseField field, int level, int width, int height, const Roi::Rect& box,
-                         ImageView roi) {
+                         ImageView roi, ThreadPool& pool) {
   std::vector<int> x, y;
   for (int j = 0; j < field.ny; ++j)
     for (int i = 0; i < field.nx; ++i) {
       x.push_back(field.x0 + i * field.spacing);
       y.push_back(field.y0 + j * field.spacing);
     }
-  ThreadPool alone(1);
   SubsetShapes shapes =
-      roi.empty() ? SubsetShapes(box, x, y, kRadius) : SubsetShapes(width, height, x, y, kRadius, roi, alone);
+      roi.empty() ? SubsetShapes(box, x, y, kRadius) : SubsetShapes(width, height, x, y, kRadius, roi, pool);
   std::vector<std::int64_t> searched;
   for (std::int64_t k = 0; k < shapes.size(); ++k)
     if (shapes.coverage(k) >= kMinCoverage) searched.push_back(k);
@@ -169,18 +168,16 @@ CoarseShift CoarseField::at(double x, double y) const {
   return valid() ? sample(*this, u.data(), v.data(), x, y) : CoarseShift{};
 }
 
-CoarseSearch::CoarseSearch(int width, int height, ImageView roi)
-    : width_(width),
+CoarseSearch::CoarseSearch(int width, int height, ImageView roi, ThreadPool& pool)
+    : pool_(pool),
+      width_(width),
       height_(height),
       box_(roi.empty() ? Roi::Rect{0, 0, width, height} : analysis::bounding_box(roi)) {
   while (std::min(width, height) >> levels_ >= kSmallestSide &&
          std::min(box_.width, box_.height) >> levels_ >= kSmallestRoi)
     ++levels_;
   // Masks of whole images take longer than the search.
-  if (!roi.empty() && !analysis::fills(roi, box_)) {
-    ThreadPool alone(1);
-    roi_ = analysis::pyramid(binary(roi), levels_, alone);
-  }
+  if (!roi.empty() && !analysis::fills(roi, box_)) roi_ = analysis::pyramid(binary(roi), levels_, pool);
   whole_.resize(levels_);
   finer_.resize(levels_);
 }
@@ -204,8 +201,8 @@ const CoarseLattice& CoarseSearch::lattice(Lattices& known, int level, int most_
   if (!known[level]) {
     const int width = width_ >> level, height = height_ >> level;
     const Roi::Rect nodes_in = box(level);
-    known[level] =
-        lattice_of(field_over(nodes_in, level, most_nodes), level, width, height, nodes_in, roi(level));
+    known[level] = lattice_of(field_over(nodes_in, level, most_nodes), level, width, height, nodes_in,
+                              roi(level), pool_);
   }
   return *known[level];
 }

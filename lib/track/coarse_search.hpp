@@ -50,8 +50,8 @@ class PyramidSearch {
 /// finer level corrects by a few px (the pyramid scheme of Bouguet 2001, with ZNCC instead of gradients).
 class CoarseSearch {
  public:
-  /// For references of width x height px. roi: u8, inside where not zero; may be empty.
-  CoarseSearch(int width, int height, ImageView roi);
+  /// For references of width x height px. roi: u8, inside where not zero; may be empty. pool: lives longer.
+  CoarseSearch(int width, int height, ImageView roi, ThreadPool& pool);
 
   /// Of the pyramids, level 0 being the full size.
   int levels() const { return levels_; }
@@ -74,6 +74,7 @@ class CoarseSearch {
   Roi::Rect box(int level) const;
   const CoarseLattice& lattice(Lattices& known, int level, int most_nodes);
 
+  ThreadPool& pool_;
   int width_, height_, levels_ = 1;
   Roi::Rect box_;           ///< of the ROI
   std::vector<Image> roi_;  ///< by level; empty where the ROI is a rectangle

@@ -4,7 +4,9 @@
 #include <limits>
 #include <utility>
 
-#include "fields/strain_sigmas.hpp"
+#include "camera/correct_field.hpp"
+#include "fields/strain.hpp"
+#include "global/global_step.hpp"
 
 namespace dic::track {
 namespace {
@@ -29,18 +31,17 @@ void count_strain_time(FrameResult& result, const Stopwatch& watch) {
   result.spans.push_back(watch.span("strain"));
 }
 
-StrainField sigmas_of(const MeasuredFrame& frame, const TrackOptions& options) {
+StrainField sigmas_of(const MeasuredFrame& frame, const TrackOptions& options, ThreadPool& pool) {
   const Field& field = frame.result.field;
-  return frame.errors
-             ? fields::compute_strain_sigmas(field, options.strain, options.threads, *frame.errors)
-             : fields::compute_strain_sigmas(field, options.strain, options.threads, subsets_of(options));
+  return frame.errors ? fields::compute_strain_sigmas(field, options.strain, pool, *frame.errors)
+                      : fields::compute_strain_sigmas(field, options.strain, pool, subsets_of(options));
 }
 
-StrainField final_strain(const MeasuredFrame& frame, const TrackOptions& options) {
+StrainField final_strain(const MeasuredFrame& frame, const TrackOptions& options, ThreadPool& pool) {
   const Field& field = frame.result.field;
-  if (frame.errors) return compute_strain(field, options.strain, options.threads, *frame.errors);
-  if (!frame.strain_sigmas) return strain_of(field, options);
-  StrainField strain = compute_strain(field, options.strain, options.threads);
+  if (frame.errors) return fields::compute_strain(field, options.strain, pool, *frame.errors);
+  if (!frame.strain_sigmas) return strain_of(field, options, pool);
+  StrainField strain = fields::compute_strain(field, options.strain, pool);
   strain.sigma_exx = frame.strain_sigmas->sigma_exx;
   strain.sigma_eyy = frame.strain_sigmas->sigma_eyy;
   strain.sigma_exy = frame.strain_sigmas->sigma_exy;
@@ -48,10 +49,10 @@ StrainField final_strain(const MeasuredFrame& frame, const TrackOptions& options
 }
 
 /// Computes the strain of the displacements if it is missing, and counts the time.
-void complete_strain(MeasuredFrame& frame, const TrackOptions& options) {
+void complete_strain(MeasuredFrame& frame, const TrackOptions& options, ThreadPool& pool) {
   if (frame.has_strain) return;
   const Stopwatch watch;
-  frame.result.field.strain = final_strain(frame, options);
+  frame.result.field.strain = final_strain(frame, options, pool);
   frame.has_strain = true;
   count_strain_time(frame.result, watch);
 }
@@ -61,7 +62,7 @@ void complete_strain(MeasuredFrame& frame, const TrackOptions& options) {
 FrameResult PendingFrame::fetch() {
   MeasuredFrame frame = measured_->fetch();
   for (const FieldStep& step : steps_) step(frame);
-  complete_strain(frame, options_);
+  complete_strain(frame, options_, pool_);
   return std::move(frame.result);
 }
 
@@ -77,37 +78,38 @@ FieldStep restore_noise(double noise_gain) {
   return [noise_gain](MeasuredFrame& frame) { frame.result.noise /= noise_gain; };
 }
 
-FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias,
-                        const TrackOptions& options) {
-  return [bias = std::move(bias), &options](MeasuredFrame& frame) {
+FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias, const TrackOptions& options,
+                        ThreadPool& pool) {
+  return [bias = std::move(bias), &options, &pool](MeasuredFrame& frame) {
     change_displacements(frame, "refine", [&](Field& field) {
-      bias->subtract_from(field, options.refine.subset, options.refine.weights, options.threads);
+      bias->subtract_from(field, options.refine.subset, options.refine.weights, pool);
     });
   };
 }
 
-FieldStep fit_globally(const TrackOptions& options) {
-  return [&options](MeasuredFrame& frame) {
+FieldStep fit_globally(const TrackOptions& options, ThreadPool& pool) {
+  return [&options, &pool](MeasuredFrame& frame) {
     change_displacements(frame, "global", [&](Field& field) {
-      frame.errors = global_step(field, subsets_of(options), options.global, options.threads);
+      frame.errors = global::global_step(field, subsets_of(options), options.global, pool);
     });
   };
 }
 
-FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const TrackOptions& options) {
-  return [nodes = std::move(nodes), &options](MeasuredFrame& frame) {
+FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const TrackOptions& options,
+                            ThreadPool& pool) {
+  return [nodes = std::move(nodes), &options, &pool](MeasuredFrame& frame) {
     const Stopwatch watch;
     Field& field = frame.result.field;
-    frame.strain_sigmas = frame.has_strain ? std::move(field.strain) : sigmas_of(frame, options);
+    frame.strain_sigmas = frame.has_strain ? std::move(field.strain) : sigmas_of(frame, options, pool);
     frame.errors.reset();  // they are those of displacements in the image
     frame.has_strain = false;
-    correct_field(field, *options.camera, nodes, options.threads);
+    camera::correct_field(field, *options.camera, nodes, pool);
     count_strain_time(frame.result, watch);
   };
 }
 
-StrainField strain_of(const Field& field, const TrackOptions& options) {
-  return compute_strain(field, options.strain, options.threads, subsets_of(options));
+StrainField strain_of(const Field& field, const TrackOptions& options, ThreadPool& pool) {
+  return fields::compute_strain(field, options.strain, pool, subsets_of(options));
 }
 
 void take_direct(Field& followed, const Field& direct) {

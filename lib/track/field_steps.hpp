@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/interpolation_bias.hpp"
+#include "core/parallel.hpp"
 #include "track/backend.hpp"
 #include "track/stopwatch.hpp"
 
@@ -22,10 +23,10 @@ using FieldStep = std::function<void(MeasuredFrame&)>;
 /// A frame that is measured, and the steps that are left to do when its result is fetched.
 class PendingFrame {
  public:
-  /// The options must outlive this object.
+  /// Options and pool must outlive this object.
   PendingFrame(std::unique_ptr<Measurement> measured, std::vector<FieldStep> steps,
-               const TrackOptions& options)
-      : measured_(std::move(measured)), steps_(std::move(steps)), options_(options) {}
+               const TrackOptions& options, ThreadPool& pool)
+      : measured_(std::move(measured)), steps_(std::move(steps)), options_(options), pool_(pool) {}
 
   /// Waits for the measurement, takes the steps and computes the strain where a step left none. To be called
   /// once.
@@ -35,6 +36,7 @@ class PendingFrame {
   std::unique_ptr<Measurement> measured_;
   std::vector<FieldStep> steps_;
   const TrackOptions& options_;
+  ThreadPool& pool_;
 };
 
 /// Takes values of a second measurement of the same frame, against the original reference, where they agree
@@ -43,17 +45,19 @@ class PendingFrame {
 FieldStep prefer_direct(std::shared_ptr<Measurement> direct);
 /// Brings the noise of filtered images back to that before the filter. noise_gain: see Prefilter.
 FieldStep restore_noise(double noise_gain);
-/// Subtracts the bias of the interpolation. The options must outlive the step.
-FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias, const TrackOptions& options);
-/// Fits one field to all subsets (dic/global.hpp). The options must outlive the step.
-FieldStep fit_globally(const TrackOptions& options);
+/// Subtracts the bias of the interpolation. Options and pool must outlive the step.
+FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias, const TrackOptions& options,
+                        ThreadPool& pool);
+/// Fits one field to all subsets (dic/global.hpp). Options and pool must outlive the step.
+FieldStep fit_globally(const TrackOptions& options, ThreadPool& pool);
 /// Brings displacements into the coordinates of the options' camera. The sigmas of the strain are those in
 /// the image, since the camera's derivative scales displacements and positions alike: the step computes them
-/// alone. nodes: the grid in these coordinates. The options must outlive the step.
-FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const TrackOptions& options);
+/// alone. nodes: the grid in these coordinates. Options and pool must outlive the step.
+FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const TrackOptions& options,
+                            ThreadPool& pool);
 
 /// The strain of displacements that were measured with these options.
-StrainField strain_of(const Field& field, const TrackOptions& options);
+StrainField strain_of(const Field& field, const TrackOptions& options, ThreadPool& pool);
 
 /// Takes the values of `direct` as prefer_direct() does.
 void take_direct(Field& followed, const Field& direct);

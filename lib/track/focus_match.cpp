@@ -240,7 +240,8 @@ double blur_between(ImageView reference, ImageView current, const Field& field, 
 
 FocusMatch::FocusMatch(TrackOptions options, ImageView reference, const Points& points,
                        const ReferenceAnalysis& analysis,
-                       const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open)
+                       const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open,
+                       ThreadPool& pool)
     : options_(std::move(options)),
       reference_(copy_of(reference)),
       points_(points),
@@ -249,7 +250,8 @@ FocusMatch::FocusMatch(TrackOptions options, ImageView reference, const Points& 
       open_(std::move(open)),
       patches_(analysis.noise_patches),
       gpu_patches_(std::make_unique<analysis::GpuPatches>(patches_)),
-      sharpness_(sharpness(reference, patches_)) {}
+      sharpness_(sharpness(reference, patches_)),
+      pool_(pool) {}
 
 bool FocusMatch::is_suspicious(double sharpness) const {
   const double ratio = sharpness / sharpness_;
@@ -307,7 +309,7 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
       options.refine.interpolation_bias_v = bias[1];
     }
   }
-  const Image reference = analysis::low_pass(reference_.view(), blur > 0 ? after : prefilter, *threads_);
+  const Image reference = analysis::low_pass(reference_.view(), blur > 0 ? after : prefilter, pool_);
   active_.reset();
   backend_.reset();
   const int border = static_cast<int>(std::ceil(kUnknownBorder * std::abs(blur)));
@@ -335,11 +337,10 @@ MeasuredFrame FocusMatch::measured_again(MeasuredFrame frame, const Image& curre
   if (!has_misfit(result, current)) return frame;
   const double blur = blur_between(reference_.view(), current.view(), result.field, options_.refine.subset);
   if (blur == 0) return frame;
-  if (!threads_) threads_ = std::make_unique<ThreadPool>(options_.threads);
   ActiveReference& active = reference_blurred_by(blur);
   const double prefilter = options_.prefilter.value_or(0);
   const Image filtered =
-      analysis::low_pass(current.view(), blur < 0 ? std::hypot(prefilter, blur) : prefilter, *threads_);
+      analysis::low_pass(current.view(), blur < 0 ? std::hypot(prefilter, blur) : prefilter, pool_);
   MeasuredFrame refocused = active.measure(backend_->take(filtered.view()), stop, {})->fetch();
   FrameResult& again = refocused.result;
   const auto before = static_cast<double>(found(result));

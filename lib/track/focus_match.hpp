@@ -21,11 +21,11 @@ namespace dic::track {
 class FocusMatch {
  public:
   /// options: with every choice made. reference: on the host. points: in the reference. spectrum: of the
-  /// reference. open: makes a backend for the images that are made as blurred as each other. points and
-  /// analysis must outlive this object.
+  /// reference. open: makes a backend for the images that are made as blurred as each other. points,
+  /// analysis and pool must outlive this object.
   FocusMatch(TrackOptions options, ImageView reference, const Points& points,
              const ReferenceAnalysis& analysis, const std::optional<analysis::PowerSpectrum>& spectrum,
-             BackendFactory open);
+             BackendFactory open, ThreadPool& pool);
 
   /// A copy of a frame whose texture looks coarser or finer than that of the reference; else null, which
   /// costs next to nothing. May be called while another thread measures.
@@ -51,8 +51,8 @@ class FocusMatch {
   BackendFactory open_;
   const std::vector<analysis::NoisePatch>& patches_;
   std::unique_ptr<analysis::GpuPatches> gpu_patches_;
-  double sharpness_ = 0;                      ///< of the reference
-  std::unique_ptr<ThreadPool> threads_;       ///< none until a frame is measured again
+  double sharpness_ = 0;  ///< of the reference
+  ThreadPool& pool_;
   ReferenceAnalysis blurred_analysis_;        ///< of the last blur
   std::unique_ptr<TrackingBackend> backend_;  ///< of the last blur
   TrackOptions matched_;                      ///< what it got

@@ -32,8 +32,8 @@ LocatedPoints::LocatedPoints(const fields::PointNodes& nodes, const Field& field
     const std::int64_t k = nodes.node_of[i];
     x[i] = nodes.x(i);
     y[i] = nodes.y(i);
-    material.push_back(followed(field.status[k], field.u[k], field.v[k], field.sigma_u[k], field.sigma_v[k],
-                                image.width, image.height, x[i], y[i]));
+    material.push_back(followed({field.status[k], field.u[k], field.v[k], field.sigma_u[k], field.sigma_v[k]},
+                                {image.width, image.height}, x[i], y[i]));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/noise.hpp"
 #include "analysis/self_similarity.hpp"
 #include "analysis/subset_choice.hpp"
+#include "camera/correct_field.hpp"
 #include "core/cuda_devices.hpp"
 #include "core/device_name.hpp"
 #include "track/order_choice.hpp"
@@ -38,12 +39,12 @@ StrainBy strain_by(const TrackOptions& options) {
 
 std::unique_ptr<TrackingBackend> open(const std::string& device, const TrackOptions& options,
                                       const ImageView& reference, const PointNodes& points,
-                                      const ReferenceAnalysis& analysis) {
+                                      const ReferenceAnalysis& analysis, ThreadPool& pool) {
   const auto open_one = [&](const TrackOptions& one, const ImageView& image, const ReferenceAnalysis& known) {
     const DeviceName name = parse_tracking_device(device);
     const MeasuredScene scene{points, known, image.size()};
-    return name.backend == "cpu" ? open_cpu(one, scene, strain_by(options))
-                                 : open_cuda(one, image, scene, name.ordinals);
+    return name.backend == "cpu" ? open_cpu(one, scene, strain_by(options), pool)
+                                 : open_cuda(one, image, scene, name.ordinals, pool);
   };
   return options.automatic_order ? with_both_orders(open_one, options, reference, analysis)
                                  : open_one(options, reference, analysis);
@@ -109,17 +110,17 @@ double noise_variance(const TrackOptions& options, const analysis::PowerSpectrum
 }
 
 analysis::Prefilter prefilter_of(TrackOptions options, const std::optional<analysis::PowerSpectrum>& spectrum,
-                                 bool on_gpu) {
+                                 bool on_gpu, ThreadPool& pool) {
   if (!options.prefilter && spectrum)
     options.prefilter =
         analysis::best_prefilter(*spectrum, noise_variance(options, *spectrum), options.refine.interpolation);
-  return analysis::Prefilter(options, spectrum, on_gpu);
+  return analysis::Prefilter(options, spectrum, on_gpu, pool);
 }
 
 /// The options with every choice made that follows from the reference.
 TrackOptions chosen(TrackOptions options, const analysis::Prefilter& prefilter,
                     const std::optional<analysis::PowerSpectrum>& spectrum, ImageView reference,
-                    ImageView roi, const Points& points, bool on_gpu) {
+                    ImageView roi, const Points& points, bool on_gpu, ThreadPool& pool) {
   options.prefilter = prefilter.sigma();
   if (!options.sigma_target) return options;
   if (!spectrum)
@@ -129,8 +130,8 @@ TrackOptions chosen(TrackOptions options, const analysis::Prefilter& prefilter,
       analysis::energies_after(*spectrum, noise, options.refine.interpolation, prefilter.sigma());
   const analysis::HostPixels pixels(reference, on_gpu);
   const Image filtered = prefilter.enabled() ? prefilter(pixels.view()) : Image();
-  refine::SubsetSigmas sigmas(options.refine, options.threads,
-                              prefilter.enabled() ? filtered.view() : pixels.view(), roi);
+  refine::SubsetSigmas sigmas(options.refine, pool, prefilter.enabled() ? filtered.view() : pixels.view(),
+                              roi);
   options.refine.subset =
       analysis::smallest_subset(sigmas, points, energies.noise_by_matrix(noise), *options.sigma_target,
                                 std::min(reference.width, reference.height));
@@ -167,18 +168,19 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
     : Sequence(options, reference, std::move(roi), Points(make_grid(roi, options.step))) {}
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi, const Points& all)
-    : reference_(reference),
+    : pool_(options.threads),
+      reference_(reference),
       device_(choose_device(options, all.size())),
       spectrum_(spectrum_of(reference, all, on_gpu())),
-      prefilter_(prefilter_of(options, spectrum_, on_gpu())),
-      options_(
-          with_known_bias(chosen(options, prefilter_, spectrum_, reference, roi, all, on_gpu()), spectrum_)),
+      prefilter_(prefilter_of(options, spectrum_, on_gpu(), pool_)),
+      options_(with_known_bias(chosen(options, prefilter_, spectrum_, reference, roi, all, on_gpu(), pool_),
+                               spectrum_)),
       bias_(bias_of(options_, spectrum_)),
       points_(in_rows(all, options.rows)),
       analysis_(analyse(std::move(roi), all)) {
   const Stopwatch watch;
   backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference),
-                  *points_.nodes, analysis_);
+                  *points_.nodes, analysis_, pool_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   auto first = take_checked(reference);
   if (options_.reference_strategy == ReferenceStrategy::first) watch_focus();
@@ -186,7 +188,7 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi
   reference_.data = nullptr;
   if (options_.camera)
     nodes_ = std::make_shared<const NodePositions>(
-        corrected_nodes(points_.grid(), *options_.camera, options_.threads));
+        camera::corrected_nodes(points_.grid(), *options_.camera, pool_));
   prepare_seconds_ += watch.seconds();
 }
 
@@ -197,9 +199,10 @@ ReferenceAnalysis Sequence::analyse(Image roi, const Points& all) {
   if (!everywhere(roi)) out.roi = std::move(roi);
   out.noise_patches = analysis::spread_noise_patches(reference_.size(), all.x, all.y);
   const analysis::HostPixels pixels(reference_, on_gpu());
-  out.alternatives = in_rows(analysis::find_alternatives(options_, pixels.view(),
-                                                         out.roi.empty() ? ImageView{} : out.roi.view(), all),
-                             all, options_.rows);
+  out.alternatives =
+      in_rows(analysis::find_alternatives(options_, pixels.view(),
+                                          out.roi.empty() ? ImageView{} : out.roi.view(), all, pool_),
+              all, options_.rows);
   prepare_seconds_ = watch.seconds();
   return out;
 }
@@ -208,10 +211,10 @@ void Sequence::watch_focus() {
   const analysis::HostPixels pixels(reference_, on_gpu());
   const auto open_again = [this](const TrackOptions& options, const ImageView& image,
                                  const ReferenceAnalysis& analysis) {
-    return open(device_.device, options, image, *points_.nodes, analysis);
+    return open(device_.device, options, image, *points_.nodes, analysis, pool_);
   };
   focus_ = std::make_unique<FocusMatch>(prefilter_.for_backend(options_), pixels.view(), points_, analysis_,
-                                        spectrum_, open_again);
+                                        spectrum_, open_again, pool_);
 }
 
 std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
@@ -305,10 +308,10 @@ std::unique_ptr<PendingFrame> Sequence::measure(std::shared_ptr<const Frame> cur
   if (options_.keep_state && options_.reference_strategy != ReferenceStrategy::first)
     measured->set_state(state_after(*measured));
   if (prefilter_.enabled()) steps.push_back(restore_noise(prefilter_.noise_gain()));
-  if (bias_) steps.push_back(subtract_bias(bias_, options_));
-  if (options_.global.enabled) steps.push_back(fit_globally(options_));
-  if (nodes_) steps.push_back(correct_by_camera(nodes_, options_));
-  return std::make_unique<PendingFrame>(std::move(measured), std::move(steps), options_);
+  if (bias_) steps.push_back(subtract_bias(bias_, options_, pool_));
+  if (options_.global.enabled) steps.push_back(fit_globally(options_, pool_));
+  if (nodes_) steps.push_back(correct_by_camera(nodes_, options_, pool_));
+  return std::make_unique<PendingFrame>(std::move(measured), std::move(steps), options_, pool_);
 }
 
 std::unique_ptr<Measurement> Sequence::measure_subsets(std::shared_ptr<const Frame> current,

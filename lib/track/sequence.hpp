@@ -12,6 +12,7 @@
 #include "analysis/interpolation_bias.hpp"
 #include "analysis/power_spectrum.hpp"
 #include "analysis/prefilter.hpp"
+#include "core/parallel.hpp"
 #include "track/backend.hpp"
 #include "track/device_choice.hpp"
 #include "track/field_steps.hpp"
@@ -72,6 +73,7 @@ class Sequence {
                                                 const std::stop_token& stop);
   double found_share(const PointCounts& counts) const;
 
+  ThreadPool pool_;      ///< for loops on the CPU, of all members
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
   DeviceChoice device_;
   std::optional<analysis::PowerSpectrum> spectrum_;  ///< of the reference; none of a small one

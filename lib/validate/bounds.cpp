@@ -14,8 +14,8 @@ std::string number(double value) {
 
 std::string percent(double share) { return number(100 * share) + " %"; }
 
-/// Collects sentences about what is above or below its bound. What is not known (NaN) breaks no bound: then
-/// no point is ok, and points are lost.
+/// Collects sentences about values that break their bounds. An unknown value (NaN) breaks no bound: no point
+/// is ok then, and the lost points break theirs.
 class Checks {
  public:
   void at_most(const char* what, double value, const std::optional<double>& bound,

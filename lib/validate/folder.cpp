@@ -12,8 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// truth.h5 of `dic synth`: [frame, y, x] over the nodes x, y; all nodes of a row, or column, equally far
-/// apart.
+/// The truth.h5 of `dic synth`: arrays [frame, y, x] over nodes x, y with a constant spacing along each axis.
 struct TruthFile {
   std::vector<double> u, v, x, y, amount;
   std::vector<std::uint8_t> measurable, body;
@@ -34,7 +33,7 @@ struct TruthFile {
                       "' is no truth of dic synth: its datasets do not fit each other.");
   }
 
-  /// The index of a coordinate among the nodes; none between them.
+  /// The index of the node at this coordinate; none between nodes.
   static std::optional<std::size_t> index(const std::vector<double>& nodes, double value) {
     const double place = (value - nodes[0]) / (nodes[1] - nodes[0]);
     if (place < 0 || place != std::floor(place) || place >= static_cast<double>(nodes.size()))

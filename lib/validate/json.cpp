@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What is not finite has no number in JSON.
+/// JSON has no numbers that are not finite, so they become null.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
 Json pair(const std::array<double, 2>& values) { return {number(values[0]), number(values[1])}; }
@@ -86,7 +86,7 @@ Json json_of(const CaseResult& c) {
           {"frames", frames}};
 }
 
-/// A field of a CSV file: names hold commas.
+/// A quoted field of a CSV file, because names contain commas.
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
 }  // namespace

@@ -21,10 +21,10 @@ double rms_of(const std::array<double, 2>& values) {
   return std::sqrt((values[0] * values[0] + values[1] * values[1]) / 2);
 }
 
-/// The standard deviation that an error is compared with.
+/// Expected standard deviation of an error, px.
 double spread(double sigma, double truth_error) { return std::hypot(sigma, truth_error); }
 
-/// Largest error over its spread, of both components.
+/// The larger ratio of error to spread of both components.
 double deviation(const JudgedPoint& p) {
   const double u = std::abs(p.u - p.true_u), v = std::abs(p.v - p.true_v);
   const double infinity = std::numeric_limits<double>::infinity();
@@ -37,7 +37,7 @@ double deviation(const JudgedPoint& p) {
 
 double error_of(const JudgedPoint& p) { return std::max(std::abs(p.u - p.true_u), std::abs(p.v - p.true_v)); }
 
-/// True for an error that no noise explains, nor what is known of the truth.
+/// True for an error that neither noise nor the uncertainty of the truth explains.
 bool is_gross(const JudgedPoint& p) { return !(error_of(p) <= std::max(kGross, kSigmas * p.truth_error)); }
 
 void add_strain(std::optional<std::array<double, 2>>& worst, const std::optional<std::array<double, 2>>& of) {

@@ -27,7 +27,7 @@ std::vector<const CaseResult*> cases_of(const Report& report, const std::string&
   return cases;
 }
 
-/// Share of the amplitude that is found, by period.
+/// Measured share of the amplitude against the period.
 Chart transfer_chart(const std::string& suite, const std::vector<const CaseResult*>& cases) {
   Chart chart = labelled(suite + ": what is found of a displacement of this period", "period [px]",
                          "share of the amplitude");
@@ -44,7 +44,7 @@ Chart transfer_chart(const std::string& suite, const std::vector<const CaseResul
   return chart;
 }
 
-/// Spatial resolution against noise: to the lower left is better.
+/// Spatial resolution against noise; lower left is better.
 Chart trade_chart(const std::string& suite, const std::vector<const CaseResult*>& cases) {
   Chart chart =
       labelled(suite + ": spatial resolution against noise", "10 % lost at a period of [px]", "noise [px]");
@@ -86,7 +86,7 @@ Chart scatter_chart(const std::vector<const CaseResult*>& cases) {
   return chart;
 }
 
-/// Share of the measurable points that is found, by angle.
+/// Share of the measurable points that are found, against the angle.
 Chart found_chart(const std::vector<const CaseResult*>& cases) {
   Chart chart = labelled("rotation: points found in one step", "angle [degrees]",
                          "share of what is seen in both images");

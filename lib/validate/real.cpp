@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 using Displacement = std::function<std::array<double, 2>(double x, double y)>;
 
-/// Current images and what is known about each.
+/// A current image and its known truth.
 struct Shot {
   std::string file;
   Displacement displacement;
@@ -48,8 +48,8 @@ Displacement shift(double u, double v) {
   return [=](double, double) { return std::array{u, v}; };
 }
 
-/// u(x) of truth.csv: column 0 is x, 0, 1, 2, ..., then u and exx of L1, L3, L5. Lines without numbers say
-/// what the columns are. Throws FileError where there are no numbers.
+/// u(x) of truth.csv: column 0 is x, 0, 1, 2, ..., then u and exx of L1, L3, L5. Lines without numbers are
+/// headers. Throws FileError if there are no numbers.
 std::vector<double> column_of(const fs::path& file, int column) {
   std::vector<double> values;
   std::ifstream stream(file);
@@ -73,7 +73,7 @@ Displacement curve(std::vector<double> u) {
   };
 }
 
-// As for synthetic images; RMSE, bias and sd as in docs/accuracy.md.
+// Bounds as for synthetic images; RMSE, bias and sd as in docs/accuracy.md.
 constexpr double kFalse = 1e-4, kLost = 1e-3;
 
 Case challenge14(const fs::path& folder) {
@@ -118,7 +118,7 @@ Case pattern(const fs::path& folder, const std::string& name) {
   return one;
 }
 
-/// The bar is 2,500 px long; what lies beyond is white.
+/// The bar is 2,500 px long; the rest of the image is white.
 Case utn(const fs::path& folder) {
   const auto scene = [=] {
     const auto bar = [](double e) {
@@ -135,7 +135,7 @@ Case utn(const fs::path& folder) {
   return {"utn", scene, {.false_ok = kFalse, .lost = 1e-2}};
 }
 
-/// By 170 degrees, from y towards x, about a centre that is known to 2 px.
+/// A rotation by 170 degrees, from y towards x, about a centre that is known to 2 px.
 Case rotation(const fs::path& folder) {
   const auto scene = [=] {
     Motion motion;

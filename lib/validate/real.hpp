@@ -7,8 +7,7 @@
 
 namespace dic::validation {
 
-/// Cases of the public collections of images of known motion that the folder holds (tests name it
-/// DIC_REAL_DATA).
+/// Cases of the public image collections with known motion in this folder (DIC_REAL_DATA in tests).
 std::vector<Case> real_cases(const std::filesystem::path& folder);
 
 }  // namespace dic::validation

@@ -7,11 +7,11 @@
 namespace dic::validation {
 namespace {
 
-constexpr double kRatio = 0.96;       // of neighbouring periods of the curve
-constexpr int kBorder = 40;           // px: points nearer to the left and right border are left out
-constexpr std::int64_t kFewest = 30;  // points of a period
+constexpr double kRatio = 0.96;       // ratio of neighbouring periods of the curve
+constexpr int kBorder = 40;           // px: points nearer to the left or right border are left out
+constexpr std::int64_t kFewest = 30;  // smallest number of points for a period
 
-/// Where the period of star and chirp is p.
+/// The x at which the period of star or chirp is p, px.
 double place_of(const Motion& m, double p) {
   return (m.period_max - p) * (m.width - 1) / (m.period_max - m.period_min);
 }

@@ -6,10 +6,10 @@
 
 namespace dic::validation {
 
-/// How much of a displacement of this period is found.
+/// Measured share of a displacement of this period.
 struct Transfer {
   double period = 0;  ///< px
-  double share = 0;   ///< of the true amplitude; 1 = all
+  double share = 0;   ///< share of the true amplitude; 1 = all
 };
 
 /// Resolution of a measurement of star or chirp.
@@ -17,16 +17,16 @@ struct Resolution {
   std::vector<Transfer> curve;  ///< periods from long to short
   double spatial = 0;           ///< longest period that loses 10 %, px; infinity: even the longest does
   double noise = 0;             ///< sd of the displacement in a still frame, px
-  double product() const { return spatial * noise; }  ///< px^2: less is better
+  double product() const { return spatial * noise; }  ///< Product of both, px^2; smaller is better.
 };
 
-/// Share of the amplitude that a field of star or chirp has, by period: the slope of the measured against the
-/// true displacement, over the ok points where the period is within 5 % (chirp: within half a period). Rows
-/// nearer than `margin` px to the first or the last are left out: a region of interest cuts their subsets.
+/// Measured share of the amplitude of a star or chirp, by period: the slope of the measured against the true
+/// displacement, over the ok points where the period is within 5 % (chirp: within half a period). Leaves out
+/// rows nearer than `margin` px to the first or last row, whose subsets a region of interest cuts.
 std::vector<Transfer> transfer_of(const Motion& motion, double amount, const Field& field, int margin = 0);
 
-/// The longest period at which the curve falls below `share`, interpolated. Infinity where it begins below,
-/// the shortest period where it stays above.
+/// The longest period at which the curve falls below `share`, interpolated. Infinity if it begins below, the
+/// shortest period if it stays above.
 double period_of_loss(const std::vector<Transfer>& curve, double share = 0.9);
 
 }  // namespace dic::validation

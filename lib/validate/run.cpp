@@ -10,7 +10,7 @@
 namespace dic::validation {
 namespace {
 
-/// A frame of a scene, to judge its field.
+/// A frame of a scene and what is needed to judge its field.
 struct View {
   const Scene& scene;
   const Case& one;
@@ -18,13 +18,13 @@ struct View {
   Size size;
   int frame = 1;
 
-  /// True where the reference has a pixel of the region of interest.
+  /// True if (x, y) is inside the reference and the region of interest.
   bool inside(double x, double y) const {
     const Roi::Rect area = one.roi.value_or(Roi::Rect{0, 0, size.width, size.height});
     return x >= area.x && y >= area.y && x <= area.x + area.width - 1 && y <= area.y + area.height - 1;
   }
-  /// True where the reference shows material of this body at (x, y) that the frame shows too: not where glare
-  /// hides it.
+  /// True if the reference shows material of this body at (x, y) that the frame shows too, not hidden by
+  /// glare.
   bool seen(double x, double y, int body) const {
     if (!inside(x, y)) return false;
     const auto truth = scene.truth(frame, x, y);
@@ -41,7 +41,7 @@ Seen seen_of_subset(const View& view, int x, int y, int body) {
   const bool corners = view.seen(x - half, y - half, body) && view.seen(x + half, y - half, body) &&
                        view.seen(x - half, y + half, body) && view.seen(x + half, y + half, body);
   if (corners) return Seen::all;
-  // Samples of cells of equal size: what is seen up to the centre is half.
+  // The samples are the middles of equal cells, so that the area up to the centre is exactly half.
   constexpr int kSide = 10;
   const double apart = (2.0 * half + 1) / kSide, first = -half - 0.5 + 0.5 * apart;
   int seen = 0;
@@ -50,8 +50,8 @@ Seen seen_of_subset(const View& view, int x, int y, int body) {
   return 2 * seen >= kSide * kSide ? Seen::part : Seen::less_than_half;
 }
 
-/// True where a subset, but for its innermost 5 px, holds another body: beside a crack or an edge, which is
-/// as far away in the frame.
+/// True if a subset contains another body outside its innermost 5 px: beside a crack or an edge, which is
+/// equally far away in the frame.
 bool beside_edge(const View& view, int x, int y, int body) {
   const MotionKind kind = view.scene.motion ? view.scene.motion->kind : MotionKind::translation;
   if (kind != MotionKind::crack && kind != MotionKind::bodies) return false;
@@ -66,7 +66,7 @@ bool beside_edge(const View& view, int x, int y, int body) {
   return !one_body && all_around(4, [&](int px, int py) { return view.seen(px, py, body); });
 }
 
-/// Green-Lagrange strain (or what the options ask for) of a homogeneous motion.
+/// True strain of a homogeneous motion, in the measure of the options.
 std::optional<std::array<double, 3>> true_strain(const View& view) {
   if (!view.scene.motion) return std::nullopt;
   const Motion& m = *view.scene.motion;
@@ -96,7 +96,7 @@ JudgedPoint judged_point(const View& view, const Field& field, int i, int j, con
   p.measurable = truth.measurable;
   const int distance = std::min(std::min(x, view.size.width - 1 - x), std::min(y, view.size.height - 1 - y));
   p.in_region = distance >= view.one.region.nearest && distance <= view.one.region.farthest;
-  if (view.one.roi) {  // it cuts subsets, as the border does
+  if (view.one.roi) {  // the region of interest cuts subsets as the border does
     const int half = view.options.refine.subset / 2;
     p.in_region = p.in_region && view.inside(x - half, y - half) && view.inside(x + half, y + half);
   }
@@ -148,19 +148,18 @@ bool has_periods(const Scene& scene) {
   return scene.motion && (scene.motion->kind == MotionKind::star || scene.motion->kind == MotionKind::chirp);
 }
 
-void measure(const Case& one, const Options& options, CaseResult& result, const std::stop_token& stop) {
+void measure(const Case& one, CaseResult& result, ThreadPool& pool, const std::stop_token& stop) {
   const Scene scene = one.scene();
   result.origin = scene.origin;
   const Image reference = scene.image(0);
   Roi roi;
   roi.rect = one.roi;
-  ThreadPool pool(options.track.threads);
   auto start = std::chrono::steady_clock::now();
   const auto stop_clock = [&] {
     result.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   Tracker tracker(result.options, reference, roi);
-  result.options = tracker.options();  // with what was chosen from the reference
+  result.options = tracker.options();  // includes the values chosen from the reference
   stop_clock();
   result.device = tracker.device();
   double still_sd = 0;
@@ -193,13 +192,8 @@ std::string today() {
   return text;
 }
 
-}  // namespace
-
-std::int64_t Report::broken() const {
-  return std::ranges::count_if(cases, [](const CaseResult& one) { return !one.holds(); });
-}
-
-CaseResult run_case(const Suite& suite, const Case& one, const Options& options, std::stop_token stop) {
+CaseResult run_case(const Suite& suite, const Case& one, const Options& options, ThreadPool& pool,
+                    const std::stop_token& stop) {
   CaseResult result;
   result.suite = suite.name;
   result.name = one.name;
@@ -208,7 +202,7 @@ CaseResult run_case(const Suite& suite, const Case& one, const Options& options,
   result.parameter_value = one.parameter_value;
   result.options = options_of(one, options);
   try {
-    measure(one, options, result, stop);
+    measure(one, result, pool, stop);
   } catch (const UsageError& e) {
     result.failure = e.what();
   } catch (const FileError& e) {
@@ -217,13 +211,25 @@ CaseResult run_case(const Suite& suite, const Case& one, const Options& options,
   return result;
 }
 
+}  // namespace
+
+CaseResult run_case(const Suite& suite, const Case& one, const Options& options, std::stop_token stop) {
+  ThreadPool pool(options.track.threads);
+  return run_case(suite, one, options, pool, stop);
+}
+
+std::int64_t Report::broken() const {
+  return std::ranges::count_if(cases, [](const CaseResult& one) { return !one.holds(); });
+}
+
 Report run(const std::vector<Suite>& suites, const Options& options, const std::string& command,
            const std::function<void(const Suite&, const CaseResult&)>& on_case, std::stop_token stop) {
   Report report{version(), today(), command, options.quick, options.seed, {}};
+  ThreadPool pool(options.track.threads);
   for (const Suite& suite : suites)
     for (const Case& one : suite.cases(options)) {
       if (stop.stop_requested()) throw Cancelled("The validation was cancelled.");
-      report.cases.push_back(run_case(suite, one, options, stop));
+      report.cases.push_back(run_case(suite, one, options, pool, stop));
       if (on_case) on_case(suite, report.cases.back());
     }
   return report;

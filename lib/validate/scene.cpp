@@ -97,7 +97,7 @@ std::string synth_command(const SynthOptions& options) {
 
 Scene synthetic_scene(const SynthOptions& options) {
   if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
-  // Made when the first image is asked for: a list of cases costs nothing.
+  // The synthesizer is made with the first image, so that a list of cases costs nothing.
   const auto synthesizer = std::make_shared<std::optional<synth::Synthesizer>>();
   Scene scene;
   scene.frames = static_cast<int>(options.amounts.size());

@@ -7,12 +7,12 @@
 namespace dic::validation {
 namespace {
 
-// The bounds, in one place. `ok` promises: 5 sigma and 0.5 px but for 1 point in 10,000.
+// Bounds of all cases. `ok` promises an error below 5 sigma and 0.5 px, except for 1 point in 10,000.
 constexpr double kFalse = 1e-4;
-constexpr double kFalseTorn = 1e-3;  // where bodies move apart or hide each other
-constexpr double kLost = 1e-3;       // of the points that can be measured
+constexpr double kFalseTorn = 1e-3;  // share of false points if bodies move apart or hide each other
+constexpr double kLost = 1e-3;       // share of the points that can be measured
 constexpr double kLostTurned = 1e-2;
-constexpr double kLostTorn = 5e-2;  // a subset that holds two motions may have too little of its own
+constexpr double kLostTorn = 5e-2;  // a subset with two motions may have too few pixels of its own
 constexpr Bounds::Range kScatter{0.9, 1.25};
 constexpr Bounds::Range kScatterNoise{0.9, 1.1};
 
@@ -23,7 +23,7 @@ Bounds continuous(std::optional<Bounds::Range> scatter = std::nullopt) {
 
 Bounds torn() { return {.false_ok = kFalseTorn, .lost = kLostTorn, .scatter = kScatter, .near_edge = 0.95}; }
 
-/// Nothing can be measured: no point may be ok.
+/// Bounds of a case in which nothing can be measured: no point may be ok.
 Bounds nothing() { return {.false_ok = 0}; }
 
 SynthOptions speckle(const Options& options, double noise = 2) {
@@ -56,7 +56,7 @@ SynthOptions stretched(const Options& options, double ux, double uy, double vx, 
   return synth;
 }
 
-/// Frame by frame in equal steps to the whole motion.
+/// Sets frames in equal steps up to the whole motion.
 void set_steps(SynthOptions& synth, int steps) {
   synth.amounts = {0};
   for (int k = 1; k <= steps; ++k) synth.amounts.push_back(static_cast<double>(k) / steps);
@@ -66,8 +66,8 @@ Case make(std::string name, const SynthOptions& synth, Bounds bounds, Variant va
   return {std::move(name), [synth] { return synthetic_scene(synth); }, bounds, variant};
 }
 
-/// Where half a subset tells too little: it would be known to more than 0.1 px, a fifth of what `ok`
-/// promises.
+/// Counts only points with whole subsets as lost, for cases where half a subset tells too little: its sigma
+/// would exceed 0.1 px, a fifth of what `ok` promises.
 Case of_whole_subsets(Case one, bool half_is_too_little = true) {
   one.whole_subsets = half_is_too_little;
   return one;
@@ -189,7 +189,7 @@ std::vector<Case> rotation(const Options& options) {
                       rotated(options, angle, sigma), bounds);
       cases.push_back(with_parameter(std::move(one), "blobs " + text("%.1f px", sigma), angle));
     }
-  // Of a rigid motion, strain is zero; noise hides that.
+  // The strain of a rigid motion is zero, but noise hides that.
   Bounds rigid = continuous();
   rigid.lost = kLostTurned;
   rigid.strain_bias = 1e-5;
@@ -206,7 +206,7 @@ std::vector<Case> rotation(const Options& options) {
     cases.push_back(
         make(text("%.0f degrees, ", sized.motion.angle_deg) + text("image of %.0f px", side), sized, bounds));
   }
-  // With stretch on top: first stretched, then turned.
+  // Rotation with stretch: first stretched, then turned.
   const double c = std::cos(std::numbers::pi / 4), s = std::sin(std::numbers::pi / 4);
   cases.push_back(
       make("45 degrees, stretch +50 %", stretched(options, 1.5 * c - 1, -s, 1.5 * s, c - 1), bounds));
@@ -227,7 +227,7 @@ Case resolution_case(const Options& options, MotionKind kind, int subset, int or
   synth.motion.cy = 250;
   synth.amounts = {0, 0, 1};
   synth.seed = 1;
-  // Nine tenths of the amplitude need 4.5 subsets at order 1, 1.5 at order 2 (docs/accuracy.md).
+  // Nine tenths of the amplitude need a period of 4.5 subsets at order 1, 1.5 at order 2 (docs/accuracy.md).
   Bounds bounds{.resolution = subset * (order == 1 ? 4.6 : order == 2 ? 1.65 : 4.6)};
   Case one = make("subset " + std::to_string(subset) + ", order " + std::to_string(order), synth, bounds,
                   {.subset = subset, .order = order, .step = options.quick ? 4 : 2});
@@ -381,7 +381,7 @@ std::vector<Case> light(const Options& options) {
   glare.glare = 0.05;
   return {make("gain 0.45, offset 20", darker, continuous(kScatter)),
           make("light 0.3 to 1", uneven, continuous(kScatter)),
-          // Beside the glare a subset has too little of its own, and light that does not move with it.
+          // Beside the glare, a subset has few usable pixels, and light that does not move with the material.
           of_whole_subsets(make("glare saturates 5 %", glare, continuous(kScatter)))};
 }
 
@@ -392,8 +392,8 @@ std::vector<Case> weak(const Options& options) {
     synth.grey_min = 100;
     synth.grey_max = 100 + grey;
     Bounds bounds = continuous(kScatter);
-    if (grey < 20) bounds.lost = std::nullopt;  // contrast as of the noise: it need not be measured
-    // Half a subset at the border is known to 0.2 px: it could be wrong by half a pixel.
+    if (grey < 20) bounds.lost = std::nullopt;  // the contrast is that of the noise, so points may be lost
+    // Half a subset at the border has a sigma of 0.2 px, so it could be wrong by half a pixel.
     cases.push_back(of_whole_subsets(make(text("grey of the speckle spans %.0f", grey), synth, bounds)));
   }
   return cases;
@@ -425,7 +425,7 @@ std::vector<Case> periodic(const Options& options) {
     synth->texture = Texture::lattice;
     synth->blob_sigma = 2;
   }
-  // Which period it was, no image tells: no value or the true one.
+  // The images do not tell which period it was: both no value and the true value are right.
   std::vector<Case> cases = {make("rows of dots, 2.6 px", near, {.false_ok = kFalse}),
                              make("rows of dots, 31 px", away, {.false_ok = kFalse})};
   if (!options.quick) cases.push_back(make("rows of dots, 2.6 px, no noise", clean, {.false_ok = kFalse}));
@@ -458,7 +458,7 @@ std::vector<Case> unrelated(const Options& options) {
 
 // --- sequences ---
 
-/// With nothing to see in one frame.
+/// The case with one black frame.
 Case with_black_frame(Case one, int black) {
   one.scene = [inner = one.scene, black] {
     Scene scene = inner();

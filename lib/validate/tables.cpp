@@ -19,7 +19,7 @@ std::string formatted(const char* format, double value) {
   return text;
 }
 
-/// "0", "0.0031 %": a share with its digits.
+/// A share as text: "0", "0.0031 %".
 std::string percent(double share) {
   return share == 0 ? "0" : formatted(share < 1e-3 ? "%.2g" : "%.3g", 100 * share) + " %";
 }
@@ -32,7 +32,7 @@ std::string of_strain(const CaseResult& c, int k) {
   return c.total.strain ? formatted("%.2g", (*c.total.strain)[k]) : "-";
 }
 
-/// Share of the amplitude that is found of a period.
+/// Measured share of the amplitude at a period, as text.
 std::string transfer_at(const CaseResult& c, double period) {
   if (!c.resolution) return "-";
   const auto& curve = c.resolution->curve;

@@ -8,7 +8,9 @@
 #include <numbers>
 #include <sstream>
 
+#include "core/parallel.hpp"
 #include "draw/chart.hpp"
+#include "fields/strain.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic {
@@ -37,7 +39,7 @@ double deviation(const std::vector<float>& values) {
   return std::sqrt(squares / static_cast<double>(values.size()));
 }
 
-/// Single wrong points do not make it.
+/// 99.9th percentile of the absolute values, so that single wrong points do not decide.
 double peak_of(std::vector<float> values) {
   if (values.empty()) return strain::missing;
   for (float& value : values) value = std::abs(value);
@@ -47,11 +49,11 @@ double peak_of(std::vector<float> values) {
 }
 
 VsgResult result_of(const VsgOptions& options, const MeasuredSubsets& subsets, int window,
-                    const Field& loaded, const Field* at_rest) {
-  const int step = options.track.step, threads = options.track.threads;
+                    const Field& loaded, const Field* at_rest, ThreadPool& pool) {
+  const int step = options.track.step;
   const StrainOptions how{window, options.track.strain.measure};
-  const StrainField signal = compute_strain(loaded, how, threads, subsets);
-  const StrainField noise = at_rest ? compute_strain(*at_rest, how, threads, subsets) : signal;
+  const StrainField signal = fields::compute_strain(loaded, how, pool, subsets);
+  const StrainField noise = at_rest ? fields::compute_strain(*at_rest, how, pool, subsets) : signal;
   VsgResult result;
   result.subset = subsets.size, result.window = window;
   result.gauge = (window - 1) * step + subsets.size;
@@ -77,7 +79,7 @@ draw::Chart chart_of(const std::string& title, const std::string& x, const std::
           .log_y = log_y};
 }
 
-/// A line per subset and, of the frame at rest, its points.
+/// One series per subset, and points for the frame at rest.
 template <typename Point>
 void add_series(draw::Chart& chart, const std::vector<VsgResult>& results, const std::string& suffix,
                 bool is_line, const Point& point) {
@@ -89,7 +91,7 @@ void add_series(draw::Chart& chart, const std::vector<VsgResult>& results, const
   }
 }
 
-/// Of the component with the largest peak, which is the one that the specimen shows.
+/// Index of the component with the largest peak, which is the one that the specimen shows.
 std::size_t main_component(const std::vector<VsgResult>& results) {
   std::array<double, kNames.size()> peaks{};
   for (const VsgResult& result : results)
@@ -98,7 +100,7 @@ std::size_t main_component(const std::vector<VsgResult>& results) {
   return std::ranges::max_element(peaks) - peaks.begin();
 }
 
-/// Without series that have no points, and ticks that none is near.
+/// Writes a chart without series that have no points, and without ticks far from all points.
 void write_if_drawn(const std::filesystem::path& path, draw::Chart chart) {
   std::erase_if(chart.series, [](const draw::Series& series) { return series.points.empty(); });
   double least = 1e9, most = 0;
@@ -157,7 +159,7 @@ void write_json(const std::filesystem::path& path, const std::vector<VsgResult>&
   write_text_file(path, all.dump(2) + "\n");
 }
 
-/// What is left of the amplitude of a normal strain of wave number `k`, 1/px, along its own axis.
+/// Share of the amplitude of a normal strain that is left, for wave number `k`, 1/px, along its own axis.
 double transfer(const strain::ErrorKernel& kernel, int window, int step, double k) {
   double subset = 0, slope = 0, squares = 0;
   for (int i = -kernel.radius; i <= kernel.radius; ++i)
@@ -186,7 +188,7 @@ double vsg_resolution(const MeasuredSubsets& subsets, int window, int step) {
   const auto share = [&](double period) {
     return transfer(kernel, window, step, 2 * std::numbers::pi / period);
   };
-  double damped = 2, kept = 2;  // periods
+  double damped = 2, kept = 2;  // periods, px
   while (share(kept) < 0.9 || share(2 * kept) < 0.9) damped = kept, kept *= 1.2;
   for (int i = 0; i < 40; ++i) {
     const double middle = (damped + kept) / 2;
@@ -200,6 +202,7 @@ std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference,
                                  std::stop_token stop) {
   for (const std::string& problem : options.validate()) throw UsageError(problem);
   const track::Stopwatch watch;
+  ThreadPool pool(options.track.threads);
   std::vector<VsgResult> results;
   std::int64_t points = 0;
   int done = 0;
@@ -215,7 +218,7 @@ std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference,
     points += tracker.grid().points();
     for (const int window : options.windows)
       results.push_back(result_of(options, {size, how.refine.order, how.refine.weights}, window, field,
-                                  has_rest ? &still : nullptr));
+                                  has_rest ? &still : nullptr, pool));
   }
   return results;
 }

@@ -32,9 +32,9 @@ struct Moments {
   double sd() const { return std::sqrt(std::max(0.0, square / static_cast<double>(n) - mean() * mean())); }
 };
 
-/// Errors of the points of a field that a filter takes.
+/// Errors of the points of a field that a filter selects.
 struct Errors {
-  Moments u, v, ratio_u, ratio_v;  // ratio: error over predicted standard deviation
+  Moments u, v, ratio_u, ratio_v;  // errors, px, and ratios of error to predicted standard deviation
   Moments exx, eyy, exy;
   std::int64_t points = 0, ok = 0;
 };
@@ -48,7 +48,7 @@ inline TrackOptions track_options(int subset = 33, int order = 1, int step = 5) 
   return options;
 }
 
-/// An image and its grid: what says where a point of a field is.
+/// An image and its grid, which give the position of a field's points.
 struct Scene {
   Grid grid;
   int width, height;
@@ -58,7 +58,7 @@ struct Scene {
   }
 };
 
-/// Calls body(i, j, node) for every node that `takes` takes.
+/// Calls body(i, j, node) for every node that `takes` accepts.
 template <typename Takes, typename Body>
 void each_node(const Scene& scene, const Takes& takes, const Body& body) {
   for (int j = 0; j < scene.grid.ny; ++j)
@@ -87,7 +87,7 @@ inline Errors interior_errors(const Scene& scene, const Field& field, const Trut
   return out;
 }
 
-/// Tracks one current image.
+/// Tracks one current image against a reference.
 struct Measured {
   Scene scene;
   Field field;

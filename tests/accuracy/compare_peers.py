@@ -3,8 +3,8 @@
     python -m venv peers && peers/bin/pip install -r tests/accuracy/peers.txt
     DIC_REAL_DATA=FOLDER peers/bin/python tests/accuracy/compare_peers.py PROGRAM
 
-PROGRAM is the built `dic`. Every program gets the subset, the step, the order and the threads; the rest are its
-defaults, except what VARIANTS names. Accuracy is over points at least 40 px from every border, false ok over all.
+PROGRAM is the built `dic`. Every program gets the same subset, step, order and threads; all else are its
+defaults, except for VARIANTS. Accuracy is over points at least 40 px from every border, false ok over all points.
 """
 
 import json
@@ -48,11 +48,11 @@ def run_pyvale(_, frames, rectangle, order, folder, **options):
     from pyvale import dic
 
     x, y, width, height = rectangle
-    # pyvale keeps whole subsets inside the region; dic's region holds the centres.
+    # pyvale keeps whole subsets inside the region; the region of dic holds their centres.
     radius = SUBSET // 2
     mask = np.zeros(pixels(frames[0]).shape, dtype=bool)
     mask[max(0, y - radius):y + height + radius, max(0, x - radius):x + width + radius] = True
-    # Away from the middle, where cracks and discs are.
+    # The seeds are away from the middle, where the cracks and discs are.
     seeds = [x + width // 4, y + height // 4, x + 3 * width // 4, y + 3 * height // 4]
     begin = time.perf_counter()
     dic.calculate_2d(reference=frames[0], deformed=list(frames[1:]), roi_mask=mask,
@@ -133,7 +133,7 @@ def translation(program, run, order, options, folder, sigma):
 
 
 def speed(program, run, order, options, folder):
-    """Points per second, best of three, points 40 px from the borders, noise 2."""
+    """Points per second, best of three; points at least 40 px from the borders, noise 2."""
     frames = sorted((folder / "noise").glob("*.tif"))
     best = 0
     for _ in range(3):
@@ -142,7 +142,7 @@ def speed(program, run, order, options, folder):
     return f"{best:,.0f}"
 
 
-# Images that measurements fail on, 512x512, noise 2, seed 90210: those of `dic validate --quick`.
+# Difficult images, 512x512, noise 2, seed 90210: those of `dic validate --quick`.
 HARD = {
     "crack opens by 3 px": "--motion crack --amplitude 1.5",
     "a disc turns by 8 degrees": "--motion bodies --body 250,250,102,0,0,8",
@@ -163,7 +163,7 @@ NOISY = {
 
 
 def judged(program, run, order, options, folder, name):
-    """Of one case: points with a value, the false ones (hidden, or off by more than 0.5 px), RMSE of u of the others."""
+    """For one case: points with a value, false ones (hidden, or off by more than 0.5 px), RMSE of u of the others."""
     case = folder / name.replace(" ", "_")
     frames = sorted(case.glob("*.tif"))
     fields, _ = run(program, frames, whole(frames[0]), order, folder, **options)
@@ -201,10 +201,10 @@ def print_hard_cases(program, selected, folder):
 
 
 def guarded(cell, *arguments):
-    """A program that ends with an error says so in its place of the table."""
+    """If a program fails, its cell of the table says so."""
     try:
         return cell(*arguments)
-    except Exception as error:  # whatever a peer throws
+    except Exception as error:  # a peer may throw anything
         print(f"{arguments[-1]}: {error}", file=sys.stderr)
         return "failed"
 

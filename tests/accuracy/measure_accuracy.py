@@ -20,7 +20,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-BORDER = 40  # px: a point is interior when it is at least this far from every border
+BORDER = 40  # px: interior points are at least this far from every border
 OK, OUTLIER = 0, 7
 
 
@@ -40,13 +40,13 @@ class Result:
         self.ok = self.status == OK
 
     def counts(self, frame):
-        """ "ok 48358, out_of_image 22": the statuses that occur."""
+        """The statuses that occur: "ok 48358, out_of_image 22"."""
         counts = self.run["frames"][frame]["counts"]
         return ", ".join(f"{name} {n}" for name, n in counts.items() if n)
 
 
 class Session:
-    """Runs the program in one working folder and remembers what was typed."""
+    """Runs the program in one working folder and records the command lines."""
 
     def __init__(self, program, folder):
         self.program, self.folder, self.number = program, folder, 0
@@ -158,7 +158,7 @@ def rotation(session):
     kept = result.ok[0] | (result.status[0] == OUTLIER)
     row = [result.counts(0)]
     if kept.any():
-        # A rigid rotation about an unknown centre, fitted to what was measured.
+        # A rigid rotation about an unknown centre, fitted to the measurement.
         angle = math.radians(170)
         gradient = np.array([[math.cos(angle) - 1, -math.sin(angle)], [math.sin(angle), math.cos(angle) - 1]])
         turned = np.einsum("ij,jyx->iyx", gradient, np.stack([result.x, result.y]))
@@ -189,7 +189,7 @@ def large_strain(session):
 
 
 def smoothness(result, frame):
-    """How far u, v lie from the mean of both neighbours in x (0 for any linear field): median, 99th percentile."""
+    """Distance of u, v from the mean of both neighbours in x (0 for any linear field): median, 99th percentile."""
     u, v = (np.where(result.ok[frame], a[frame], np.nan) for a in (result.u, result.v))
     jumps = np.hypot(*(a[:, 1:-1] - 0.5 * (a[:, :-2] + a[:, 2:]) for a in (u, v)))
     return f"{np.nanmedian(jumps):.3f}", f"{np.nanpercentile(jumps, 99):.3f}"

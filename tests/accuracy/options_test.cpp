@@ -8,7 +8,7 @@
 
 #include "accuracy/accuracy_support.hpp"
 
-// Options that act around the measurement of the subsets, on synthetic images of known motion.
+// Tests options that act before or after the measurement of the subsets, on synthetic images of known motion.
 namespace dic {
 namespace {
 
@@ -83,7 +83,7 @@ TEST(Defocus, OfTheCurrentFrameIsMadeUpForInTheReference) {
     synth.blur = blur;
     const Errors errors = run(synth, track_options(33, 1, 8)).errors;
     EXPECT_EQ(errors.ok, errors.points) << blur;
-    EXPECT_LT(errors.u.rms(), 0.012 * blur) << blur;  // 0.07 and 0.2 px without
+    EXPECT_LT(errors.u.rms(), 0.012 * blur) << blur;  // 0.07 and 0.2 px without the option
     EXPECT_NEAR(errors.ratio_u.rms(), 1, 0.12) << blur;
   }
 }
@@ -210,7 +210,7 @@ TEST(SigmaTargetOption, KnowsWeakContrastAndThePrefilter) {
   EXPECT_LT(outcome.errors.u.sd(), 1.1 * 0.05);
 }
 
-/// What is left of a wave along x of 0.5 px amplitude, without noise.
+/// Share that remains of a wave along x of 0.5 px amplitude, without noise.
 double response(const TrackOptions& options, double period) {
   SynthOptions synth = shifted(0, 0, 0);
   synth.motion.kind = MotionKind::chirp;
@@ -231,7 +231,7 @@ double response(const TrackOptions& options, double period) {
 
 TEST(WeightsOption, GaussianWindowResolvesFinerAtTheSameNoise) {
   // The mean square distance of a pixel along an axis is 0.0484 of the squared side. A uniform subset of four
-  // fifths of the side has the same noise, but a wave is left to it less.
+  // fifths of the side has the same noise, but damps a wave more.
   TrackOptions gaussian = track_options(41, 1, 8);
   gaussian.refine.weights = SubsetWeights::gaussian;
   const TrackOptions small = track_options(33, 1, 8);

@@ -15,7 +15,7 @@
 #include "accuracy/accuracy_support.hpp"
 #include "support/requirements.hpp"
 
-// Real images of the folder that DIC_REAL_DATA names.
+// Tests real images in the folder DIC_REAL_DATA.
 namespace dic {
 namespace {
 
@@ -92,7 +92,8 @@ TEST_F(RealImages, Challenge5SurvivesTheChangeOfLighting) {
     options.refine.interpolation = interpolation;
     Tracker tracker(options, reference);
     const Scene scene{tracker.grid(), reference.width(), reference.height()};
-    // The pattern is fine: the interpolation's bias at 0.1 px is 0.0035 px (cubic) and 0.0015 px (quintic).
+    // Because the pattern is fine, the interpolation's bias at 0.1 px is 0.0035 px (cubic) and 0.0015 px
+    // (quintic).
     const double bias = interpolation == Interpolation::cubic ? 0.005 : 0.0025;
     for (auto [name, shift] : {std::pair{"shift_0.00", 0.0}, {"shift_0.10", 0.1}}) {
       const Errors e =
@@ -145,7 +146,7 @@ TEST_F(RealImages, PatternsShowTheirTranslationTensionAndShear) {
   }
 }
 
-/// Share of the `ok` points that are further than `distance` px from the truth.
+/// Share of the `ok` points that are more than `distance` px from the truth.
 double share_of_wrong(const Measured& m, const Truth& truth, double distance) {
   std::int64_t ok = 0, wrong = 0;
   each_node(
@@ -163,7 +164,7 @@ std::int64_t count_ok(const Field& field) {
   return std::count(field.status.begin(), field.status.end(), Status::ok);
 }
 
-/// The centre is not known: it is the least squares of what was measured.
+/// The centre is unknown; it is fitted to the measurement by least squares.
 TEST_F(RealImages, ARotationBy170DegreesIsMeasured) {
   const Image reference = read("rotation/rotation_000.tif");
   const Measured m = track_pair(track_options(), reference, read("rotation/rotation_170.tif"));
@@ -182,7 +183,7 @@ TEST_F(RealImages, ARotationBy170DegreesIsMeasured) {
   EXPECT_LE(v.sd(), 0.01);
 }
 
-/// A bar that is stretched from 0 to 30 or 40 % in one step; Poisson's ratio 0.3 (recovered by us, agrees to
+/// A bar that is stretched from 0 to 30 or 40 % in one step; Poisson's ratio 0.3 (fitted by us, agrees to
 /// 0.01 px).
 TEST_F(RealImages, LargeStretchesInOneStep) {
   const Image reference = read("utn/utn_00.bmp");
@@ -198,8 +199,8 @@ TEST_F(RealImages, LargeStretchesInOneStep) {
   }
 }
 
-/// The largest step of u or v between ok neighbours along the grid, as a quantile: a measure of wrong numbers
-/// where the truth is unknown but smooth.
+/// A quantile of the steps of u or v between ok neighbours along the grid, which measures wrong values if the
+/// truth is unknown but smooth.
 double step_quantile(const Measured& m, double quantile) {
   std::vector<double> steps;
   each_node(

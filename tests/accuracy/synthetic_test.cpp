@@ -14,7 +14,7 @@
 #include "accuracy/accuracy_support.hpp"
 #include "support/requirements.hpp"
 
-// Synthetic images of known motion.
+// Tests accuracy on synthetic images of known motion.
 namespace dic {
 namespace {
 
@@ -77,7 +77,7 @@ TEST(Border, PointsWhoseSubsetIsCutAreMeasuredWithoutBias) {
     each_node(scene, outermost, [&](int, int, std::int64_t n) {
       if (field.status[n] == Status::ok) error.add(field.u[n] - synth.amounts[frame]);
     });
-    // A spline that mirrors the image at its edges has -0.012 and 0.010 px at 0.25 px.
+    // A spline that mirrors the image at its edges has errors of -0.012 and 0.010 px at 0.25 px.
     EXPECT_GT(error.n, 250);
     EXPECT_NEAR(error.mean(), 0, 0.0025) << synth.amounts[frame];
     EXPECT_LE(error.sd(), 0.005) << synth.amounts[frame];
@@ -85,7 +85,8 @@ TEST(Border, PointsWhoseSubsetIsCutAreMeasuredWithoutBias) {
 }
 
 TEST(Uncertainty, PredictsTheScatterOfNoiseWithin10Percent) {
-  // Two draws: the points of one image overlap, so that a single draw leaves a few percent to chance.
+  // Two draws, because the points of one image overlap, so that a single draw has an uncertainty of a few
+  // percent.
   for (int order : {0, 1, 2})
     for (int subset : {15, 21, 33, 51}) {
       Moments ratio;
@@ -112,11 +113,11 @@ TEST(Uncertainty, PredictsTheScatterOfNoiseWithin10Percent) {
     }
 }
 
-/// Images on which the noise is not the same everywhere, or not the only reason of errors.
+/// Images with varying noise, or with other causes of errors.
 struct HardImages {
   const char* name;
   SynthOptions synth;
-  double low, high;  ///< of observed / predicted
+  double low, high;  ///< limits of observed / predicted
   int subset = 33;
 };
 void PrintTo(const HardImages& images, std::ostream* out) { *out << images.name; }
@@ -205,18 +206,18 @@ TEST(Uncertainty, OfManyStepsIsThatOfTheFirstImageAndTheLast) {
       return Displacement{u, v};
     });
     EXPECT_EQ(e.ok, e.points) << k;
-    // 240 subsets that do not overlap: 5 % of chance.
+    // 240 disjoint subsets give an uncertainty of 5 %.
     EXPECT_NEAR(std::hypot(e.ratio_u.rms(), e.ratio_v.rms()) / std::numbers::sqrt2, 1, 0.12) << k;
   }
 }
 
-/// Neighbouring subsets share pixels: their errors, and so those of strain, are correlated.
+/// Neighbouring subsets share pixels, so their errors, and those of strain, are correlated.
 TEST(Uncertainty, PredictsTheScatterOfStrainWithin10Percent) {
   struct Case {
     int subset, order, step;
   };
   for (const Case& c : {Case{15, 0, 2}, {21, 1, 5}, {33, 2, 5}, {33, 1, 10}}) {
-    std::map<int, Moments> observed, predicted;  // by window
+    std::map<int, Moments> observed, predicted;  // one entry per window
     for (const std::uint64_t seed : {1, 2, 3}) {
       SynthOptions synth;
       synth.size = {c.step == 10 ? 1024 : 512, c.step == 10 ? 1024 : 512};
@@ -269,7 +270,7 @@ TEST(Affine, StretchAndRotationAreMeasuredEverywhere) {
   EXPECT_LE(std::max({e.exx.sd(), e.eyy.sd(), e.exy.sd()}), 2e-4);
 }
 
-/// Points within `radius` px of the middle are all found, without a search range, and accurately.
+/// Expects that all points within `radius` px of the middle are found accurately without a search range.
 void expect_found(const SynthOptions& synth, double radius, const Truth& truth) {
   const Measured m = track_pair(track_options(33, 1, 10), synth_frame(synth, 0), synth_frame(synth, 1));
   Moments u, v;
@@ -312,11 +313,11 @@ TEST(LargeMotions, RotationsBy20DegreesInOneStepAreFound) {
   });
 }
 
-/// A pair in which the search finds nearly nothing without features: points whose subset stays in the image
-/// are found, and no value is wrong.
+/// Expects, for a pair in which the search fails without features, that points whose subset stays in the
+/// image are found, and that no value is wrong.
 void expect_all_in_view(const SynthOptions& synth, const TrackOptions& options, double most_lost) {
   const Measured m = track_pair(options, synth_frame(synth, 0), synth_frame(synth, 1));
-  const int radius = options.refine.subset;  // of a turned subset, about
+  const int radius = options.refine.subset;  // approximate radius of a turned subset
   std::int64_t in_view = 0, lost = 0, wrong = 0;
   each_node(
       m.scene, [](int, int) { return true; },
@@ -379,8 +380,8 @@ TEST(LargeMotions, MostOfTheSceneMayLeaveTheImage) {
   expect_all_in_view(synth, track_options(33, 1, 10), 0.005);
 }
 
-/// Three bodies, and what is behind them, are each found where they are; values beside the edges are another
-/// matter.
+/// Three bodies and the background are each found at their positions; values beside the edges are not tested
+/// here.
 TEST(LargeMotions, BodiesWithUnrelatedMotionsAreFound) {
   SynthOptions synth;
   synth.size = {700, 700};
@@ -409,7 +410,7 @@ TEST(LargeMotions, BodiesWithUnrelatedMotionsAreFound) {
   }
 }
 
-/// Frames of a growing stretch, tracked; ok points of each frame and its largest error.
+/// Number of ok points and largest error of each tracked frame of a growing stretch.
 struct FrameErrors {
   std::int64_t ok = 0;
   Moments u;
@@ -458,7 +459,7 @@ TEST(ReferenceStrategies, EachGoesOnAfterABlankFrame) {
   }
 }
 
-/// What leaves the image is no reason to give the first reference up, which is the more accurate one.
+/// Points that leave the image are no reason to replace the first reference, which is the more accurate one.
 TEST(ReferenceStrategies, AutoKeepsAReferenceThatIsFound) {
   const SynthOptions synth = growing_stretch(0.6);
   const auto kept = track_stretch(ReferenceStrategy::automatic, synth, {});
@@ -469,7 +470,7 @@ TEST(ReferenceStrategies, AutoKeepsAReferenceThatIsFound) {
   }
 }
 
-/// Mean over the measured points of the last of three frames, which moves where the second did not.
+/// Mean iterations over the measured points of the last of three frames; only the last one moves.
 double iterations_after_a_step(std::optional<int> search) {
   SynthOptions synth = synth_1024();
   synth.noise = 2;
@@ -488,7 +489,7 @@ double iterations_after_a_step(std::optional<int> search) {
   return iterations.mean();
 }
 
-/// The peak lies on the border of the automatic range, and has its neighbours only in the next window.
+/// The peak is on the border of the automatic range; its neighbours are only in the next window.
 TEST(LargeMotions, FollowedPeaksAreAsGoodStartsAsThoseOfAWideSearch) {
   EXPECT_NEAR(iterations_after_a_step(std::nullopt), iterations_after_a_step(6), 0.05);
 }

@@ -52,7 +52,8 @@ struct SearchOnGpu {
   track::cuda::SubsetSearch subsets{kernels::find_devices().front()};
   track::cuda::CoarseMemory memory, fresh_memory;
   track::cuda::DeviceCoarseSearch search{subsets};
-  track::cuda::CoarseReference prepared{a, {}, memory, stream};
+  ThreadPool pool;
+  track::cuda::CoarseReference prepared{a, {}, pool, memory, stream};
   track::cuda::DevicePyramid pyramid;
 };
 
@@ -63,7 +64,7 @@ Measurements on_gpu() {
   out.push_back({"GPU, with the reference's part",
                  nullptr,
                  [=] {
-                   track::cuda::CoarseReference fresh(s->a, {}, s->fresh_memory, s->stream);
+                   track::cuda::CoarseReference fresh(s->a, {}, s->pool, s->fresh_memory, s->stream);
                    benchmark::DoNotOptimize(s->search.run(fresh, s->b, s->stream));
                  },
                  0,

@@ -93,15 +93,14 @@ void add_starts(const Collect& collect, const std::shared_ptr<const Frame>& fram
     kernels::launch_split_subsets(points, nullptr, frame->count, radius, frame->first.list(),
                                   frame->second.list(), handle);
   });
+  const kernels::SearchWindows windows{frame->references.data(), frame->windows.data(), frame->count,
+                                       2 * radius + 1, range};
   collect("place windows", [=] {
-    kernels::launch_place_windows(points, frame->all.data(), frame->count, radius, range,
-                                  frame->starts.data(), frame->references.data(), frame->windows.data(),
-                                  handle);
+    kernels::launch_place_windows(points, frame->all.data(), frame->starts.data(), windows, handle);
   });
   collect("take peaks", [=] {
-    kernels::launch_take_peaks(frame->all.data(), frame->count, frame->references.data(),
-                               frame->windows.data(), frame->peaks.data(), true, frame->other_starts.data(),
-                               frame->first.list(), handle);
+    kernels::launch_take_peaks(frame->all.data(), windows, frame->peaks.data(), true,
+                               frame->other_starts.data(), frame->first.list(), handle);
   });
   collect("count lost", [=] {
     kernels::launch_list_lost_starts(points, frame->starts.data(), 0.5f, frame->first.list(), handle);
@@ -113,11 +112,11 @@ void add_recovery(const Collect& collect, const std::shared_ptr<const Frame>& fr
   const kernels::GridPoints& points = frame->device.points;
   collect("unrefined", [=] {
     kernels::launch_initial_tasks(points, frame->starts.data(), -1, 1, frame->scratch.data(),
-                                  frame->tasks.data(), frame->first.count.data(), handle);
+                                  {frame->tasks.data(), frame->first.count.data()}, handle);
   });
   const auto select_all = [=] {
-    kernels::launch_tasks_from_starts(points, frame->scratch.data(), frame->starts.data(), -1, 2, 1,
-                                      frame->tasks.data(), frame->first.count.data(), handle);
+    kernels::launch_tasks_from_starts(points, frame->scratch.data(), frame->starts.data(), {-1, 2}, 1,
+                                      {frame->tasks.data(), frame->first.count.data()}, handle);
   };
   const auto accept_all = [=] {
     kernels::launch_accept_results(points, {frame->tasks.data(), points.count, frame->first.count.data()},
@@ -126,8 +125,8 @@ void add_recovery(const Collect& collect, const std::shared_ptr<const Frame>& fr
   collect("select all", select_all);
   collect("accept all", accept_all, select_all);
   const auto front = [=] {
-    kernels::launch_recovery_tasks(points, frame->tracked.data(), frame->fresh.data(), frame->tasks.data(),
-                                   frame->first.count.data(), handle);
+    kernels::launch_recovery_tasks(points, frame->tracked.data(), frame->fresh.data(),
+                                   {frame->tasks.data(), frame->first.count.data()}, handle);
   };
   collect("front, all fresh", front, [=] { kernels::fill(frame->fresh.data(), 1, frame->count, handle); });
   collect("front, none fresh", front, [=] {

@@ -180,7 +180,7 @@ class Stages {
     auto* pixels = static_cast<kernels::ReferencePixel*>(pixels_.data()) + layout_.origin();
     auto* rest = static_cast<std::uint32_t*>(rest_.data()) + layout_.origin();
     auto* range = static_cast<kernels::GreyRange*>(range_.data());
-    kernels::launch_reference_pixels(reference_, {}, interpolation, pixels, rest, range, stream_.handle());
+    kernels::launch_reference_pixels(reference_, {}, interpolation, {pixels, rest}, range, stream_.handle());
     return {pixels, rest, range, layout_};
   }
 
@@ -189,17 +189,17 @@ class Stages {
     coefficients(s.interpolation);
     reference_side_ = reference(s.interpolation);
     const std::vector<int>& y = data().points.y;
-    reference_side_.points_in_a_row = static_cast<int>(std::ranges::count(y, y.front()));
+    reference_side_.grid_columns = static_cast<int>(std::ranges::count(y, y.front()));
     reserve<kernels::PreparedSubset>(subsets_, count());
     reserve<float>(matrices_, count() * kernels::matrix_floats(s.order));
     reserve<kernels::RefineResult>(results_, count());
     prepare(s.options());
   }
   void prepare(const RefineOptions& options) {
-    kernels::launch_prepare_subsets(reference_side_, options, static_cast<const int*>(x_.data()),
-                                    static_cast<const int*>(y_.data()), count(),
-                                    static_cast<kernels::PreparedSubset*>(subsets_.data()),
-                                    static_cast<float*>(matrices_.data()), stream_.handle());
+    kernels::launch_prepare_subsets(
+        reference_side_, options,
+        {static_cast<const int*>(x_.data()), static_cast<const int*>(y_.data()), count()}, prepared(),
+        stream_.handle());
   }
   void upload_tasks(const Starts& starts) {
     std::vector<kernels::RefineTask> tasks;
@@ -210,10 +210,9 @@ class Stages {
     upload(tasks_, tasks);
   }
   void refine(const RefineOptions& options) {
-    kernels::launch_refine(
-        reference_side_, options, static_cast<const kernels::PreparedSubset*>(subsets_.data()),
-        static_cast<const float*>(matrices_.data()), coefficients_at_origin(),
-        {static_cast<const kernels::RefineTask*>(tasks_.data()), count()}, results(), stream_);
+    kernels::launch_refine({reference_side_, coefficients_at_origin()}, options, prepared(),
+                           {static_cast<const kernels::RefineTask*>(tasks_.data()), count()}, results(),
+                           stream_);
   }
   void report(benchmark::State& state) {
     std::vector<kernels::RefineResult> found(count());
@@ -227,6 +226,9 @@ class Stages {
 
  private:
   static std::int64_t count() { return static_cast<std::int64_t>(data().points.x.size()); }
+  kernels::PreparedSubsets prepared() {
+    return {static_cast<kernels::PreparedSubset*>(subsets_.data()), static_cast<float*>(matrices_.data())};
+  }
   template <typename T>
   static T* reserve(DeviceBuffer& buffer, std::int64_t count) {
     return static_cast<T*>(buffer.reserve(count * sizeof(T)));

@@ -23,6 +23,25 @@ class HelpTest(ProgramTest):
     def options(self, command):
         return sorted(set(re.findall(r"^ +(?:-\w,)?(--[\w-]+)", self.text(*command.split(), "--help"), re.MULTILINE)))
 
+    def test_help_of_track_begins_with_what_a_new_user_needs(self):
+        text = self.text("track", "--help")
+        first_screen = "\n".join(text.splitlines()[:40])
+        for words in ("Example: dic track frames/*.png", "FRAMES", "--reference", "--roi-rect", "--subset", "--step", "--strain-window",
+                      "--output", "--scale", "--csv"):
+            self.assertIn(words, first_screen)
+        headings = re.findall(r"^(\w[\w ]*):$", text.split("Examples:")[0], re.MULTILINE)
+        self.assertEqual(headings, ["Positionals", "Options", "Common options", "Input", "Measurement", "Output", "Running", "Advanced"])
+        advanced = text.split("\nAdvanced:\n")[1]
+        for name in ("gpu-memory", "tolerance", "max-iterations", "min-zncc", "noise", "weights", "anti-bias", "no-split", "no-outliers",
+                     "global-resolution", "max-memory"):
+            self.assertRegex(advanced, rf"\n  --{name}\b")
+
+    def test_the_older_name_of_an_option_is_not_shown(self):
+        self.text("help", "--manual", str(self.folder / "man1"))
+        texts = [self.text("track", "--help"), self.text("help", "--completion", "bash"), (self.folder / "man1/dic-track.1").read_text()]
+        for text in texts:
+            self.assertNotIn("no-pictures", text.replace("\\-", "-"))
+
     def test_help_of_a_command(self):
         for command in COMMANDS:
             self.assertEqual(self.text("help", *command.split()), self.text(*command.split(), "--help"))

@@ -185,6 +185,8 @@ def main():
         *sorted((ROOT / "docs").rglob("*.md")),
         *sorted((ROOT / "kernels").rglob("README.md")),
         ROOT / "CHANGELOG.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "SECURITY.md",
         ROOT / "data" / "README.md",
     ]
     problems, counts = [], {}

@@ -99,7 +99,7 @@ def loads():
 
 
 def runs(folder):
-    """Logs, and results with everything that a report shows."""
+    """Makes logs, and results with everything that a report shows."""
     dic(folder, "synth", "-o", "frames", "--width", "64", "--height", "64", "--frames", "3", "--u", "0.4")
     frames = sorted(str(path) for path in (folder / "frames").glob("*.png"))
     options = ("--subset", "15", "--step", "12", "--no-pictures", "--threads", "1", "--quiet")

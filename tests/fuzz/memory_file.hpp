@@ -12,8 +12,8 @@
 
 namespace dic {
 
-/// A file with the bytes of the fuzzer, in memory, for readers that take a name. One at a time. (HDF5 does
-/// not open those of memfd_create.)
+/// A file in memory with the fuzzer's bytes, for readers that take a file name. Only one may exist at a time.
+/// (HDF5 does not open files of memfd_create.)
 class MemoryFile {
  public:
   explicit MemoryFile(std::span<const std::uint8_t> bytes)
@@ -32,7 +32,7 @@ class MemoryFile {
   std::filesystem::path path_;
 };
 
-/// What must hold whatever the input is; else the fuzzer reports a crash.
+/// Checks a condition that must hold for every input; a violation is reported by the fuzzer as a crash.
 inline void require(bool holds) {
   if (!holds) std::abort();
 }

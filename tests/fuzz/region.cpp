@@ -1,5 +1,5 @@
 /// Input: size of the image, size of the mask, step, then the texts of a rectangle, of polygons and of holes,
-/// each in a line.
+/// one per line.
 #include <dic/error.hpp>
 #include <dic/track_options.hpp>
 #include <sstream>

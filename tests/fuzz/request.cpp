@@ -1,4 +1,4 @@
-/// Input: what a page asks of dic view: the method and the path in a line, then the body.
+/// Input: a request of a page to dic view: a line with the method and the path, then the body.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -53,7 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const dic::app::PageRequest request = {.method = line.substr(0, space),
                                          .path = line.substr(std::min(space + 1, line.size())),
                                          .body = text.substr(std::min(line.size() + 1, size))};
-  // A measurement would go on while the next input comes, with as many threads and points as are asked for.
+  // Measurements are not started: they would continue during the next input, with arbitrarily many threads
+  // and points.
   if (request.method != "GET" && request.path.starts_with("api/run")) return 0;
   const dic::app::PageAnswer answer = dic::app::session().answer(request);
   dic::require(answer.status == 200 || answer.status == 400 || answer.status == 404);

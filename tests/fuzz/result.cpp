@@ -1,6 +1,5 @@
-/// Input: what is changed in a result of dic track, 10 bytes for each change. The file stays HDF5: what
-/// libhdf5 makes of forged records of its own (1.10 crashes on some) is not asked. It is read as dic report
-/// reads it.
+/// Input: changes to a result of dic track, 10 bytes each. The file stays valid HDF5, because forged HDF5
+/// records are not the subject here (libhdf5 1.10 crashes on some). It is read as by dic report.
 #include <hdf5.h>
 
 #include <cstring>
@@ -30,7 +29,7 @@ struct Change {
   }
 };
 
-/// What a result is made of.
+/// The contents of a result.
 struct Seed {
   std::vector<std::uint8_t> bytes;
   std::vector<std::string> datasets;
@@ -63,7 +62,7 @@ Seed read_seed(const char* path) {
   return seed;
 }
 
-/// Types that a dataset or attribute may have, 8 bytes at most.
+/// One of the types that a dataset or attribute may get, at most 8 bytes.
 Handle type_of(int which) {
   const hid_t numbers[] = {H5T_NATIVE_DOUBLE, H5T_NATIVE_FLOAT, H5T_NATIVE_INT32, H5T_NATIVE_UINT8,
                            H5T_NATIVE_INT64};
@@ -89,7 +88,7 @@ void replace_attribute(hid_t file, const std::pair<std::string, std::string>& wh
   }
 }
 
-/// Of another shape and type; no element is stored.
+/// Replaces a dataset by one of another shape and type without stored elements.
 void replace_dataset(hid_t file, const std::string& name, const Change& change) {
   H5Ldelete(file, name.c_str(), H5P_DEFAULT);
   const int rank = change.bytes[0] % 5;
@@ -142,7 +141,8 @@ void read_all(const Result& result, bool with_report) {
     app::result_json(result, {}, {frame});
     for (const std::string& array : app::page_arrays(result)) app::field_bytes(result, array, frame);
   }
-  if (with_report) app::report_html(result, {}, {}, {});  // slower: the whole page, compressed
+  // slower, because it makes the whole compressed page
+  if (with_report) app::report_html(result, {}, {}, {});
 }
 
 void read_changed(const Seed& seed, std::span<const std::uint8_t> input, bool with_report) {

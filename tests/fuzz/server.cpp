@@ -1,4 +1,4 @@
-/// Input: what is sent to the server of dic view. Byte 1 stands for the secret path, byte 2 for the host.
+/// Input: bytes sent to the server of dic view. Byte 1 stands for the secret path, byte 2 for the host.
 #include "view/server.hpp"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
-/// Input: after a first byte that says which, the log of a run; or what is changed (exclusive or) in the file
-/// of its states, or in one state, from which the next frame is then measured.
+/// Input: a first byte that selects the kind, then the log of a run, or changes (exclusive or) to the file of
+/// its states or to one state, from which the next frame is then measured.
 #include <dic/error.hpp>
 #include <dic/synth.hpp>
 #include <dic/track_stream.hpp>
@@ -13,7 +13,7 @@
 namespace dic::run {
 namespace {
 
-/// Two frames and what their measurement starts from.
+/// Two frames and the state from which their measurement starts.
 class Run {
  public:
   Run() {
@@ -62,7 +62,7 @@ std::vector<std::byte> changed(std::vector<std::byte> bytes, std::span<const std
   return bytes;
 }
 
-/// As a run leaves it: with the states of two frames.
+/// The file that a run leaves, with the states of two frames.
 std::vector<std::byte> file_of_states(const std::vector<std::byte>& state) {
   std::string folder = (std::filesystem::temp_directory_path() / "fuzz_state_XXXXXX").string();
   require(mkdtemp(folder.data()) != nullptr);

@@ -5,7 +5,7 @@
 #include <dic/kernels/reduce.hpp>
 #include <vector>
 
-// Launches refuse wrong arguments before they ask for a GPU.
+// Tests that launches refuse wrong arguments before they use a GPU.
 namespace dic::test {
 namespace {
 

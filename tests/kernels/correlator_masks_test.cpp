@@ -6,7 +6,7 @@
 #include "kernels/ncc_cases.hpp"
 #include "support/gpu_test.hpp"
 
-// Masked references: scores and peaks against their definition.
+// Tests scores and peaks of masked references against their definition.
 namespace dic::test {
 namespace {
 

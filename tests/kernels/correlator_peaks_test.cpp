@@ -7,7 +7,7 @@
 #include "kernels/ncc_cases.hpp"
 #include "support/gpu_test.hpp"
 
-// Peaks: ties, flat images, parts of the shifts, large shapes.
+// Tests peaks: ties, flat images, parts of the shifts, large shapes.
 namespace dic::test {
 namespace {
 
@@ -16,8 +16,7 @@ TEST_F(CudaCorrelator, FindsPlantedPeaks) {
   Problem<std::uint8_t> problem(
       make_case("planted", Pairing::one_to_one, 50, 50, 31, 31, 61, 61, Shifts::valid({31, 31}, {61, 61})));
   Case& c = problem.c;
-  // One image, and the same one moved by (+4, -6): every window shows its reference at a shift that is
-  // known.
+  // An image and its copy moved by (+4, -6): every window shows its reference at a known shift.
   c.reference = {31, 31, 200, 220, 1, scattered(50, {31, 31, 160, 180, 1, {}}, 0, 5)};
   problem.reference = random_pixels<std::uint8_t>(c.reference, 6);
   c.search = {61, 61, 200, 220, 1, c.reference.positions};
@@ -29,7 +28,7 @@ TEST_F(CudaCorrelator, FindsPlantedPeaks) {
   correlator.peaks(problem.request(Criterion::zncc), peaks);
   int planted = 0;
   for (std::size_t k = 0; k < peaks.size(); ++k) {
-    if (c.reference.positions[k].y < 6) continue;  // moved out of the image
+    if (c.reference.positions[k].y < 6) continue;  // the content moved out of the image
     ++planted;
     EXPECT_TRUE(peaks[k].found);
     EXPECT_EQ(peaks[k].dx, 15 + 4);
@@ -114,14 +113,14 @@ TEST_F(CudaCorrelator, SixtyFiveShiftsAreTwoStretchesWithATail) {
   check_peaks(correlator, large, Criterion::zncc);  // four blocks
 }
 
-/// An image without fine detail: neighbours of a peak are the next best shifts.
+/// Removes fine detail, so that the neighbours of a peak are the next best shifts.
 void make_smooth(const Side& side, std::vector<std::uint8_t>& pixels) {
   for (int y = 0; y < side.image_h * side.images; ++y)
     for (int x = 0; x < side.image_w; ++x)
       pixels[y * side.image_w + x] = static_cast<std::uint8_t>(128 + 60 * std::sin(0.21 * x + 0.002 * x * y) +
                                                                60 * std::cos(0.17 * y - 0.0007 * x * x));
 }
-/// Copies what lies under each pair's shift (dx, dy)[k] to its reference.
+/// Copies the window's elements at each pair's shift (dx, dy)[k] to its reference.
 void plant(Problem<std::uint8_t>& problem, const std::vector<std::pair<int, int>>& shifts) {
   const Case& c = problem.c;
   for (std::size_t k = 0; k < shifts.size(); ++k) {
@@ -134,7 +133,7 @@ void plant(Problem<std::uint8_t>& problem, const std::vector<std::pair<int, int>
                            dx + x];
   }
 }
-/// One-to-one, references of 8x8 that do not share elements.
+/// A one-to-one problem with 8x8 references that do not share elements.
 Problem<std::uint8_t> many_shifts(int pairs, int ny, int nx) {
   const int h = 8 + ny - 1, w = 8 + nx - 1;
   Case c = make_case("parts", Pairing::one_to_one, pairs, pairs, 8, 8, h, w, Shifts::valid({8, 8}, {w, h}));

@@ -8,11 +8,11 @@
 #include "kernels/ncc_cases.hpp"
 #include "support/gpu_test.hpp"
 
-// Repeated kernels, several GPUs, wrong requests.
+// Tests repeated kernels, several GPUs and wrong requests.
 namespace dic::test {
 namespace {
 
-/// Equal integers; floats but for the order in which some variants add them up.
+/// Expects equal integers, and floats that are equal but for the order of some variants' sums.
 void expect_same(const Surfaces& got, const Surfaces& want) {
   ASSERT_EQ(got.type, want.type);
   ASSERT_EQ(got.bytes.size(), want.bytes.size());
@@ -40,7 +40,7 @@ void expect_same(const std::vector<Peak>& got, const std::vector<Peak>& want) {
   }
 }
 
-/// What three runs of the kernels in a call leave is what one leaves: nothing adds to the run before.
+/// Three runs of the kernels in a call must leave the result of one run, without adding to it.
 template <typename Compute>
 void expect_same_of_three_runs(Correlator& correlator, Compute&& compute) {
   const auto once = compute();
@@ -93,7 +93,7 @@ TEST_F(CudaCorrelator, KernelsThatRunSeveralTimesLeaveWhatOneRunDoes) {
   }
 }
 TEST_F(CudaCorrelator, KernelsOfThePartsOfAJobRunSeveralTimes) {
-  const int windows = only_small_tests() ? 4 : 4000;  // whose surfaces take 1.3 GB
+  const int windows = only_small_tests() ? 4 : 4000;  // 4000 windows have surfaces of 1.3 GB
   Problem<std::uint8_t> problem(make_case("parts", Pairing::one_to_many, 1, windows, 3, 2, 200, 203,
                                           Shifts::valid({2, 3}, {203, 200})));
   problem.variant = "cuda-basic";
@@ -120,7 +120,7 @@ TEST_F(CudaCorrelator, SecondsOfKernelsAreThoseOfOneRun) {
     correlator.peaks(problem.request(Criterion::zncc), peaks);
     return correlator.device_seconds().kernels;
   };
-  seconds_of(1);  // allocates
+  seconds_of(1);  // the first call allocates
   const double once = seconds_of(1), mean = seconds_of(20);
   EXPECT_GT(mean, once / 5);
   EXPECT_LT(mean, 2 * once);
@@ -145,7 +145,7 @@ void expect_same_on(const std::string& devices, Case c, bool masked = false) {
 }
 
 TEST_F(CudaCorrelator, ResultsDoNotDependOnTheNumberOfGpus) {
-  // One GPU stands for several where there is only one; five share three pairs.
+  // One GPU, listed several times, stands for several GPUs; five share three pairs.
   for (const std::string devices : {"cuda:all", "cuda:0,0", "cuda:0,0,0,0,0"}) {
     const Shifts valid = Shifts::valid({17, 15}, {40, 31});
     expect_same_on<std::uint8_t>(devices, make_case("u8", Pairing::n_to_mn, 5, 35, 15, 17, 31, 40, valid, 9));

@@ -7,13 +7,13 @@
 #include "kernels/ncc_cases.hpp"
 #include "support/gpu_test.hpp"
 
-// Variants that round their products: halves, and floats that are split.
+// Tests variants that round their products: half floats, and split floats.
 namespace dic::test {
 namespace {
 
-/// What cuda-f16-tensor may be off: every step rounds by at most 2^-20 of what a part of up to 96 steps has
-/// added up, and the parts' sums are at most sqrt(1 + (offset / deviation)^2) of the score's norm together,
-/// for a window whose mean lies `offset` from the middle of the range.
+/// Largest error of cuda-f16-tensor: every step rounds by at most 2^-20 of the sum of a part of up to 96
+/// steps, and together the sums of the parts are at most sqrt(1 + (offset / deviation)^2) of the score's
+/// norm, for a window whose mean is `offset` from the middle of the range.
 double half_bound(const Side& reference, double offset, double deviation) {
   const double steps = ((reference.h + 4) / 4) * ((reference.w + 7) / 4);
   return std::ldexp(std::min(steps, 96.0) + steps / 96, -20) * std::hypot(1, offset / deviation);
@@ -24,7 +24,7 @@ TEST_F(CudaCorrelator, HalvesOf12And10Bit) {
   for (const int bits : {12, 10}) {
     for (const Case& c : ncc_cases()) {
       if (c.pairs * c.shifts.count() * c.reference.h * c.reference.w > 30'000'000) continue;
-      if (c.reference.h * c.reference.w < 30) continue;  // deviations of a few elements may be anything
+      if (c.reference.h * c.reference.w < 30) continue;  // the deviation of a few elements may have any size
       Problem<std::uint16_t> problem(c);
       for (std::uint16_t& p : problem.reference) p >>= 16 - bits;
       for (std::uint16_t& p : problem.search) p >>= 16 - bits;
@@ -38,9 +38,8 @@ TEST_F(CudaCorrelator, HalvesOf12And10Bit) {
   }
 }
 
-/// check(problem) with images of `bits` for what tensor cores do of 16 bit: one warp and several for a
-/// pair; tails under references that are and are not whole steps of 16, few rows of them, and those that
-/// warps share.
+/// Calls check(problem) with images of `bits` for all paths of the 16-bit tensor-core variants: one or
+/// several warps per pair, references of whole and partial steps of 16, few rows, and rows that warps share.
 template <typename Check>
 void check_shapes_of_16_bit(int bits, Check&& check) {
   struct Size {
@@ -108,7 +107,7 @@ TEST_F(CudaCorrelator, HalvesOfDarkAndBrightImages) {
       for (auto* pixels : {&problem.reference, &problem.search})
         for (std::uint16_t& p : *pixels)
           p = static_cast<std::uint16_t>(content.base + p % (content.contrast + 1));
-      // An outlier at the other end of the range: a mean far from the middle of what occurs.
+      // An outlier at the other end of the range makes the mean far from the middle of the occurring values.
       problem.reference[problem.reference.size() / 2] = content.base < 2048 ? 4095 : 0;
       const double mean = content.base + content.contrast / 2.0;
       problem.slack = 2 * half_bound(problem.c.reference, mean - 2048, content.contrast / std::sqrt(12.0));
@@ -127,7 +126,7 @@ TEST_F(CudaCorrelator, SplitFloats) {
   Correlator correlator("cuda");
   for (const Case& c : ncc_cases()) {
     if (c.pairs * c.shifts.count() * c.reference.h * c.reference.w > 30'000'000) continue;
-    if (c.reference.h * c.reference.w < 30) continue;  // deviations of a few elements may be anything
+    if (c.reference.h * c.reference.w < 30) continue;  // the deviation of a few elements may have any size
     Problem<float> problem(c);
     problem.variant = "cuda-f32-tensor";
     if (!can_do(problem, Criterion::zncc)) continue;
@@ -141,7 +140,7 @@ TEST_F(CudaCorrelator, SplitFloatsOfAllShapes) {
   struct Size {
     int h, w, ny, nx;
   };
-  // The shapes that are compiled, with and without strides that they know, one block and several for a pair.
+  // Compiled shapes, with and without known strides, with one or several blocks per pair.
   for (const auto& [h, w, ny, nx] : {Size{31, 31, 31, 31},
                                      {32, 32, 33, 33},
                                      {64, 64, 33, 33},
@@ -209,7 +208,7 @@ TEST_F(CudaCorrelator, SplitFloatsNextToWhatIsNoNumber) {
     Case c = make_case("beside", Pairing::one_to_one, 8, 8, 9, 9, 17, 17, Shifts::valid({9, 9}, {17, 17}));
     for (int k = 0; k < 8; ++k) c.search.positions[k] = {0, 10 + k % 4, 3};
     Problem<float> problem(c);
-    // A frame of it around all windows that begin in one column.
+    // A frame of such values around all windows that begin in one column.
     for (int y = 0; y < c.search.image_h; ++y)
       problem.search[static_cast<std::size_t>(y) * c.search.image_w + 9] = value;
     for (int y = 0; y < c.search.image_h; ++y)
@@ -220,8 +219,8 @@ TEST_F(CudaCorrelator, SplitFloatsNextToWhatIsNoNumber) {
 
 TEST_F(CudaCorrelator, HalvesFindFlatWindows) {
   Correlator correlator("cuda");
-  // 32x32 elements of 12 bit: the most whose squares about the middle of the range fit 32 bits, but for
-  // zeros.
+  // 32x32 elements of 12 bit: the largest size whose squares about the middle of the range fit into 32 bits,
+  // except for zeros.
   for (const int size : {9, 32})
     for (const int level : {0, 2048, 4095}) {
       Problem<std::uint16_t> problem(make_case("flat", Pairing::one_to_one, 3, 3, size, size, size + 8,

@@ -27,12 +27,12 @@ std::vector<ImageView> views(const Side& side, const std::vector<T>& values, int
   return all;
 }
 
-/// A case with its images, and the request that asks for it.
+/// A case with its images and its request.
 template <typename T>
 struct Problem {
   Case c;
   std::vector<T> reference, search;
-  std::vector<std::uint8_t> mask;  ///< of the reference's images; empty: every element counts
+  std::vector<std::uint8_t> mask;  ///< mask of the reference's images; empty: every element counts
   std::vector<ImageView> reference_views, search_views, mask_views;
 
   explicit Problem(Case the_case) : c(std::move(the_case)) {
@@ -41,7 +41,7 @@ struct Problem {
   }
   std::string variant;  ///< empty: the planner's choice
   int bit_depth = 0;
-  double slack = 0;  ///< what a score may be off beyond float rounding
+  double slack = 0;  ///< largest error of a score beyond float rounding
 
   CorrelateRequest request(Criterion criterion) {
     reference_views = views(c.reference, reference, bit_depth);
@@ -58,7 +58,7 @@ struct Problem {
     return request;
   }
 
-  /// Score of one shift, larger is better; NaN where it is not defined.
+  /// Score of one shift, larger is better; NaN if undefined.
   double score(Criterion criterion, std::int64_t k, int dy, int dx) const {
     const Pixels<T> a{c.reference, reference}, b{c.search, search};
     const auto [r, s] = pair_at(c, k);
@@ -166,7 +166,7 @@ void check_peaks(Correlator& correlator, Problem<T>& problem, Criterion criterio
 
 constexpr Criterion scored[] = {Criterion::zncc, Criterion::ncc, Criterion::ssd};
 
-/// False where a variant that was asked for by name refuses the job.
+/// Returns false if a variant that was requested by name refuses the job.
 template <typename T>
 bool can_do(Problem<T>& problem, Criterion criterion) {
   if (problem.variant.empty()) return true;
@@ -191,9 +191,9 @@ void check_all_criteria(Correlator& correlator, const std::string& variant = "")
 
 using CudaCorrelator = GpuTest;
 
-/// Largest error of cuda-f32-tensor: rounding of operands, in the instruction and of the sums of its tiles,
-/// for windows whose mean lies `offset` from that of all that was staged; and of the integers of which it
-/// makes variances, for elements up to `reach` from the mean.
+/// Largest error of cuda-f32-tensor: rounding of operands, in the instruction and in the sums of its tiles,
+/// for windows whose mean is `offset` from the mean of all staged elements; and rounding of the integers for
+/// its variances, for elements up to `reach` from the mean.
 inline double split_bound(const Side& reference, double offset, double reach, double deviation) {
   const double steps = ((reference.h + 4) / 4) * ((reference.w + 7) / 4), n = reference.h * reference.w;
   return std::ldexp(
@@ -203,8 +203,8 @@ inline double split_bound(const Side& reference, double offset, double reach, do
 
 enum class MaskKind { half_plane, holes, speckle, corner };
 
-/// Masks with long runs, several runs in a row, many short ones; `corner`: nearly nothing counts, in most
-/// references nothing at all.
+/// Masks with long runs, several runs in a row, or many short runs. corner: hardly any element counts, and
+/// none in most references.
 inline std::vector<std::uint8_t> make_mask(const Side& side, MaskKind kind) {
   std::mt19937 random(5);
   std::vector<std::uint8_t> mask;

@@ -7,7 +7,7 @@
 #include "kernels/ncc_cases.hpp"
 #include "support/gpu_test.hpp"
 
-// Correlator("cuda"): scores and peaks against float64 formulas straight from their definitions.
+// Tests scores and peaks of Correlator("cuda") against their definitions in float64.
 namespace dic::test {
 namespace {
 
@@ -59,7 +59,7 @@ TEST_F(CudaCorrelator, F32ScoresOfBrightAndUnevenImages) {
   Correlator correlator("cuda");
   Problem<float> problem(
       make_case("31, 15", Pairing::one_to_one, 9, 9, 31, 31, 61, 61, Shifts::valid({31, 31}, {61, 61})));
-  // Far from zero beside their contrast, and brighter from pixel to pixel.
+  // Values that are large compared with their contrast, and that grow from pixel to pixel.
   for (auto* pixels : {&problem.reference, &problem.search})
     for (std::size_t i = 0; i < pixels->size(); ++i)
       (*pixels)[i] = 1000 + 30 * (*pixels)[i] + 2 * static_cast<float>(i % 37);
@@ -73,7 +73,7 @@ TEST_F(CudaCorrelator, BlackAreasOfFloatImages) {
   Correlator correlator("cuda");
   Problem<float> problem(
       make_case("black", Pairing::one_to_one, 5, 5, 11, 9, 61, 47, Shifts::valid({9, 11}, {47, 61})));
-  // Sums that slide out of the image's content into nothing must end at nothing.
+  // Sums that slide out of the image's content must end at zero.
   const int width = problem.c.search.image_w;
   for (std::size_t i = 0; i < problem.search.size(); ++i)
     if (i / width % 30 > 12 || i % width < 20) problem.search[i] = 0;
@@ -94,8 +94,8 @@ TEST_F(CudaCorrelator, F64) {
 struct SizeAndShifts {
   int h, w, ny, nx;
 };
-/// Scattered pairs, with windows inside and windows that leave the image, against the definition: pairs of
-/// several images, and those of just one.
+/// Checks scattered pairs of one and of several images, with windows inside and partly outside the image,
+/// against the definition.
 void check_scattered(Correlator& correlator, const std::string& variant, int pairs,
                      std::span<const SizeAndShifts> sizes) {
   for (const auto& [h, w, ny, nx] : sizes) {
@@ -121,7 +121,7 @@ void check_scattered(Correlator& correlator, const std::string& variant, int pai
 
 TEST_F(CudaCorrelator, FewShiftsOfAllSizes) {
   Correlator correlator("cuda");
-  // Around the 8 rows and 32 columns of a step, the numbers of shifts that are compiled, and the largest.
+  // Sizes around the 8 rows and 32 columns of a step, the compiled numbers of shifts, and the largest.
   constexpr SizeAndShifts sizes[]{{31, 31, 5, 5}, {7, 7, 5, 5}, {8, 32, 9, 9},    {9, 33, 8, 6},
                                   {16, 15, 2, 7}, {3, 5, 9, 8}, {51, 21, 3, 4},   {33, 64, 7, 7},
                                   {25, 65, 1, 9}, {1, 1, 9, 9}, {128, 127, 5, 5}, {131, 140, 6, 5}};
@@ -130,7 +130,8 @@ TEST_F(CudaCorrelator, FewShiftsOfAllSizes) {
 
 TEST_F(CudaCorrelator, SparseProductsOfAllSizes) {
   Correlator correlator("cuda");
-  // Around the 32 columns of a reference, its tiles of 32 rows, and the 16, 32 and 33 shifts of shapes.
+  // Sizes around the 32 columns of a reference, its tiles of 32 rows, and the 16, 32 and 33 shifts of
+  // compiled shapes.
   constexpr SizeAndShifts sizes[]{{31, 31, 31, 31}, {32, 32, 33, 33},  {32, 32, 32, 32}, {1, 1, 33, 33},
                                   {7, 5, 16, 16},   {15, 17, 17, 16},  {16, 16, 3, 33},  {17, 31, 33, 2},
                                   {33, 30, 33, 33}, {64, 32, 20, 27},  {65, 3, 33, 32},  {128, 32, 33, 33},

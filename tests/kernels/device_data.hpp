@@ -9,13 +9,13 @@
 #include <random>
 #include <vector>
 
-/// Images and arrays in device memory as the tests of the supporting kernels need them: poisoned,
-/// unaligned, with memory around them that must not change.
+/// Images and arrays in device memory for the tests of the supporting kernels: poisoned, unaligned, with
+/// guard memory around them that must not change.
 namespace dic::test {
 
 constexpr std::uint8_t device_poison = 0xa5;
 
-/// Random values; of few different ones where `different` says how many.
+/// Random values; `different`, if given, limits the number of distinct values.
 template <typename T>
 std::vector<T> random_values(std::size_t count, unsigned seed, int different = 0) {
   std::mt19937 random(seed);
@@ -31,11 +31,11 @@ std::vector<T> random_values(std::size_t count, unsigned seed, int different = 0
   return values;
 }
 
-/// h rows of w elements. They start one element into the memory, `pad` elements lie between them.
+/// h rows of w elements, which start one element into the memory, with `pad` elements between rows.
 template <typename T>
 class DeviceRows {
  public:
-  /// Poisoned, to be written.
+  /// Poisoned rows, to be written.
   DeviceRows(int w, int h, const kernels::Stream& stream, int pad = 3) : w_(w), h_(h), pitch_(w + pad) {
     memory_.reserve(bytes());
     kernels::fill(memory_.data(), device_poison, bytes(), stream.handle());
@@ -51,7 +51,7 @@ class DeviceRows {
   kernels::DeviceImage image() const { return {data(), row_bytes(), w_, h_}; }
   kernels::DevicePlane<T> plane() const { return {data(), row_bytes()}; }
 
-  /// The elements; what lies around them must still be poison.
+  /// The elements; checks that the memory around them is still poisoned.
   std::vector<T> values(const kernels::Stream& stream) const {
     std::vector<T> all(bytes() / sizeof(T)), inside;
     kernels::download(all.data(), memory_.data(), bytes(), stream);

@@ -7,7 +7,7 @@
 
 #include "support/gpu_test.hpp"
 
-// Streams, events, and buffers that keep their memory.
+// Tests streams, events, and buffers that keep their memory.
 namespace dic::test {
 namespace {
 
@@ -18,7 +18,7 @@ using kernels::Stream;
 
 using Device = GpuTest;
 
-/// Some 50 ms of work, at the end of which every byte of the memory has its last value.
+/// About 50 ms of work, after which every byte of the memory has its final value.
 constexpr std::size_t much = std::size_t{1} << 30;
 constexpr int last_value = 200;
 void queue_work(DeviceBuffer& memory, const Stream& stream) {
@@ -55,7 +55,7 @@ TEST_F(Device, PinnedMemoryIsCopiedWhileTheHostGoesOn) {
   DeviceBuffer memory, target;
   PinnedBuffer from, to;
   const Stream stream;
-  for (const std::size_t count : {100'000, 3'000'001}) {  // of a few pages, and of large ones
+  for (const std::size_t count : {100'000, 3'000'001}) {  // memory of a few pages, and of large pages
     auto* values = from.reserve<int>(count);
     for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<int>(i);
     void* between = target.reserve<int>(count);

@@ -12,7 +12,7 @@
 #include "fft/fused_transform.hpp"
 #include "fft/transform_output.hpp"
 
-// The parts of the FFT kernels that run on the host too.
+// Tests the parts of the FFT kernels that also run on the host.
 namespace dic::kernels {
 namespace {
 
@@ -133,7 +133,7 @@ TEST(FftBatches, DoEveryPairOnceWithinTheMemory) {
         }
 }
 
-/// A fused correlation with the threads of a phase one after the other.
+/// A fused correlation that runs the threads of a phase one after the other.
 template <int B>
 class SerialFused {
  public:
@@ -149,7 +149,7 @@ class SerialFused {
     columns_ = z_;
     each([&](int thread) { Transform::keep_spectrum(thread, twiddles, z_.data(), spectrum_.data()); });
   }
-  /// `from_columns`: with the reference as it was after its first pass over the columns.
+  /// from_columns: starts with the reference after its first pass over the columns.
   template <typename Store>
   void back(bool from_columns, PackedRows rows, const Store& store) {
     if (from_columns)
@@ -175,8 +175,7 @@ class SerialFused {
   std::vector<Complex> spectrum_ = std::vector<Complex>(Transform::spectrum_elements, Complex{NAN, NAN});
 };
 
-/// Rows of a matrix h x w of which the elements from (y0, x0) on, up to `rows` x `columns`, enter a
-/// transform.
+/// Rows of an h x w matrix, of which up to `rows` x `columns` elements from (y0, x0) enter a transform.
 struct PaddedRows {
   const std::vector<float>& values;
   int w, y0, x0, rows, columns;

@@ -8,13 +8,13 @@
 #include "support/gpu_test.hpp"
 #include "support/strain_truth.hpp"
 
-// Outlier test and strain on the device against their definitions.
+// Tests the outlier test and strain on the device against their definitions.
 namespace dic::test {
 namespace {
 
 using kernels::Stream;
 
-/// A field on the device: its values to be read, its strain poisoned.
+/// A field on the device, with values to be read and a poisoned strain.
 class DeviceField {
  public:
   DeviceField(const Grid& grid, const Field& field)
@@ -88,7 +88,7 @@ struct Damage {
   bool hole = false;  ///< a round hole in the ROI
 };
 
-/// A smooth field with large displacements, rotation and noise. Lost nodes carry NaN, like those outside.
+/// A smooth field with large displacements, rotation and noise. Lost nodes are NaN, like those outside.
 Field damaged_field(Grid& grid, const Damage& damage, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> any(0, 1);
@@ -129,7 +129,7 @@ void expect_strain(const StrainField& got, std::size_t k, const Eigen::Matrix2d&
   ASSERT_NEAR(got.von_mises[k], std::sqrt(von_mises), tolerance) << "node " << k;
 }
 
-/// The CPU's standard deviations are tested against sums over all pairs of nodes.
+/// Compares standard deviations with those of the CPU, which are tested against sums over all pairs of nodes.
 void expect_sigmas(const StrainField& got, const StrainField& want, std::size_t k) {
   for (const auto component : {&StrainField::sigma_exx, &StrainField::sigma_eyy, &StrainField::sigma_exy}) {
     const float value = (want.*component)[k];
@@ -183,7 +183,7 @@ TEST_F(KernelsFields, StrainOfSmallGrids) {
     check_strain(full_grid(nx, ny), {}, {.window = 5}, 1);
 }
 
-/// A path through the window as long as rows of walls make it: connected, but only step by step.
+/// Rows of walls make a long winding path through the window, whose nodes are connected only step by step.
 TEST_F(KernelsFields, StrainFollowsWindingPaths) {
   Grid grid = full_grid(140, 139);
   Field field = damaged_field(grid, {}, 3);
@@ -221,7 +221,8 @@ float median(std::vector<float> values) {
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-/// The test as <dic/fields.hpp> describes it, of one component; NaN where a point has too few neighbours.
+/// Normalized residual of one component as <dic/fields.hpp> describes it; NaN if a point has too few
+/// neighbours.
 template <typename Exists>
 float naive_residual(std::span<const double> values, const Grid& grid, int i, int j, float floor,
                      const Exists& exists) {
@@ -254,8 +255,7 @@ float naive_residual(std::span<const double> values, const Grid& grid, int i, in
   return std::abs(at(i, j) - expected) / (median(level) + floor);
 }
 
-/// How far a point and its five neighbours on the side (dx, dy) are from a plane; infinite where one is
-/// missing.
+/// Distance of a point and its five neighbours on the side (dx, dy) from a plane; infinite if one is missing.
 template <typename Exists>
 float naive_distance_from_side(std::span<const double> values, const Grid& grid, int i, int j, int dx, int dy,
                                const Exists& exists) {

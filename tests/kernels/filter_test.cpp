@@ -6,7 +6,7 @@
 #include "kernels/device_data.hpp"
 #include "support/gpu_test.hpp"
 
-// Convolutions and gradients against double loops in float64.
+// Tests convolutions and gradients against double loops in float64.
 namespace dic::test {
 namespace {
 
@@ -25,7 +25,7 @@ constexpr ScalarType type_of = std::is_same_v<T, std::uint8_t>    ? ScalarType::
                                : std::is_same_v<T, std::uint16_t> ? ScalarType::u16
                                                                   : ScalarType::f32;
 
-/// The image, continued as the border has it, step by step from the definition.
+/// Pixel of the image continued according to the border rule, step by step from the definition.
 template <typename T>
 struct Plane {
   Size size;
@@ -51,7 +51,7 @@ struct Plane {
   }
 };
 
-/// A sum of products and of their magnitudes, which bound its rounding.
+/// A sum of products, and the sum of their magnitudes, which bounds the rounding.
 struct Sum {
   double value = 0, magnitude = 0;
   void add(double weight, double element) {
@@ -124,7 +124,7 @@ TEST_F(Convolution, OfNothingWritesNothing) {
   for (const float value : out.values(stream)) EXPECT_EQ(std::memcmp(&value, &poison, 4), 0);
 }
 
-/// Centred B-spline of a degree by the recursion of Cox and de Boor.
+/// Centred B-spline of this degree, by the recursion of Cox and de Boor.
 double b_spline(int degree, double t) {
   if (degree == 0) return t >= -0.5 && t < 0.5 ? 1 : 0;
   const double half = (degree + 1) / 2.0;

@@ -5,8 +5,8 @@
 #include "kernels/ncc_cases.hpp"
 #include "support/gpu_test.hpp"
 
-// References that hang over the border of their image, which Correlator does not let through: the device
-// pipeline's subsets that the border cuts. Scores against float64 straight from the definition.
+// Tests scores of references that extend beyond the border of their image (subsets cut by the border in the
+// device pipeline) against the definition in float64. Correlator does not accept such references.
 namespace dic::test {
 namespace {
 
@@ -45,11 +45,11 @@ struct Scene {
     const bool exists = x >= 0 && y >= 0 && x < image_w && y < image_h;
     return exists && (mask.empty() || mask[y * image_w + x] != 0);
   }
-  /// zncc of pair k with the reference displaced to (x, y); NaN where it is not defined: where the part of
-  /// the reference that lies in the image does not lie in image and window there.
+  /// zncc of pair k with the reference displaced to (x, y); NaN if undefined, which is where the reference's
+  /// part inside the image leaves image or window.
   double zncc(std::size_t k, int dx, int dy) const {
     const PatchPosition& r = references[k];
-    const int u = windows[k].x + dx - r.x, v = windows[k].y + dy - r.y;  // how far it moves
+    const int u = windows[k].x + dx - r.x, v = windows[k].y + dy - r.y;  // displacement of the reference
     const int left = std::max(r.x, 0), right = std::min(r.x + size, image_w);
     const int top = std::max(r.y, 0), bottom = std::min(r.y + size, image_h);
     const bool inside = left + u >= std::max(windows[k].x, 0) && top + v >= std::max(windows[k].y, 0) &&
@@ -132,7 +132,8 @@ using KernelsMasked = GpuTest;
 TEST_F(KernelsMasked, ReferencesOverTheBorder) {
   for (const Mask mask : {Mask::none, Mask::rectangle, Mask::speckle})
     for (const auto& [size, range] : {std::pair{33, 2}, {33, 15}, {9, 5}, {41, 1}}) {
-      const int least_defined = mask == Mask::rectangle ? 300 : 500;  // fewer references meet it
+      // fewer references overlap the rectangle
+      const int least_defined = mask == Mask::rectangle ? 300 : 500;
       check_scene(Scene<std::uint8_t>(size, range, mask), ScalarType::u8, least_defined);
       check_scene(Scene<std::uint16_t>(size, range, mask), ScalarType::u16, least_defined);
       check_scene(Scene<float>(size, range, mask), ScalarType::f32, least_defined);

@@ -10,11 +10,11 @@
 
 #include "support/requirements.hpp"
 
-/// Jobs with known answers: random images, and correlations straight from the definition, on the host, in
-/// arithmetic of their own.
+/// Jobs with known answers: random images, and correlations from the definition, computed on the host by
+/// separate code.
 namespace dic::test {
 
-/// A batch of matrices in `images` images whose rows have odd distances and start anywhere.
+/// A batch of matrices in `images` images, at arbitrary positions and with odd row strides.
 struct Side {
   int h = 1, w = 1;
   int image_h = 1, image_w = 1;
@@ -124,8 +124,8 @@ inline std::vector<PatchPosition> scattered(int count, const Side& side, int out
   return positions;
 }
 
-/// n references h x w in two images; `windows` windows sh x sw in three, reaching up to `outside` px out of
-/// them.
+/// A case of n references h x w in two images, and `windows` windows sh x sw in three images, up to `outside`
+/// px outside of them.
 inline Case make_case(std::string name, Pairing pairing, int n, int windows, int h, int w, int sh, int sw,
                       Shifts shifts, int outside = 0) {
   Case c{std::move(name), pairing, {h, w, h + 9, w + 38, 2, {}}, {sh, sw, sh + 11, sw + 35, 3, {}},

@@ -23,7 +23,7 @@ inline kernels::NccJob shape_of(const Case& c, ScalarType type, SurfaceType sums
   return job;
 }
 
-/// A variant with a type that it takes.
+/// A variant and a type that it supports.
 struct NccParameter {
   const kernels::NccVariant* variant;
   ScalarType type;
@@ -36,7 +36,7 @@ struct NccParameter {
 };
 inline void PrintTo(const NccParameter& p, std::ostream* out) { *out << p.name; }
 
-/// Every variant with every type that it takes for at least one case.
+/// Every variant with every type that it supports in at least one case.
 inline std::vector<NccParameter> ncc_parameters() {
   struct Types {
     ScalarType type;

@@ -7,7 +7,7 @@
 #include "kernels/ncc_parameters.hpp"
 #include "support/gpu_test.hpp"
 
-// Every variant of the registry against the definition: a variant that registers is tested.
+// Tests every registered variant against the definition.
 namespace dic::test {
 namespace {
 
@@ -20,7 +20,8 @@ using kernels::Workspace;
 
 constexpr int poison = 0xa5;
 
-/// One side of a case in device memory. Rows are `pad` elements apart, so that they start at every alignment.
+/// One side of a case in device memory. Rows have `pad` elements between them, so that they start at every
+/// alignment.
 template <typename T>
 struct DeviceSide {
   static constexpr int pad = 3;
@@ -29,7 +30,8 @@ struct DeviceSide {
   kernels::DevicePatches upload(const Side& side, const std::vector<T>& values, const Stream& stream) {
     const std::size_t row = side.image_w * sizeof(T), pitch = row + pad * sizeof(T);
     const std::size_t rows = static_cast<std::size_t>(side.image_h) * side.images;
-    // One element further on, so that the first row is not aligned either; 4 bytes that may be read follow.
+    // The data starts one element later, so that the first row is not aligned either; 4 readable bytes follow
+    // it.
     const std::size_t bytes = rows * pitch + sizeof(T) + 4;
     auto* first = static_cast<T*>(pixels.reserve(bytes)) + 1;
     kernels::fill(pixels.data(), poison, bytes, stream.handle());
@@ -114,7 +116,7 @@ const std::vector<NaiveSum<Sum>>& expected(const Case& c, const std::vector<T>& 
   return of_case;
 }
 
-/// Largest rounding error that a variant promises.
+/// Largest rounding error that a variant may have.
 template <typename Sum>
 double tolerance(SumError error, const NaiveSum<Sum>& want, double elements) {
   return std::numeric_limits<Sum>::epsilon() *
@@ -142,7 +144,7 @@ void check(const NccVariant& variant, const Case& c, SurfaceType sums) {
   Workspace workspace;
   compare(run<T, Sum>(variant, c, sums, reference, search, {c.pairs}, workspace), want, elements,
           variant.sum_error);
-  // Cut into parts, in the middle of a reference's windows too: the same answers.
+  // Parts, also cut in the middle of a reference's windows, must give the same answers.
   compare(run<T, Sum>(variant, c, sums, reference, search,
                       {c.pairs / 3, c.pairs / 2 + 1 - (c.pairs < 2), c.pairs}, workspace),
           want, elements, variant.sum_error);
@@ -186,7 +188,7 @@ TEST_P(EveryVariant, ComputesTheDefinition) {
 INSTANTIATE_TEST_SUITE_P(Registry, EveryVariant, testing::ValuesIn(ncc_parameters()),
                          [](const auto& parameter) { return parameter.param.name; });
 
-/// The variants that transform, beyond the cases of all.
+/// Additional tests of the FFT variants.
 class Fft : public GpuTest {
  protected:
   void SetUp() override {
@@ -232,7 +234,7 @@ TEST_F(Fft, FusedTakesEveryLength) {
                                      Shifts::valid({h, h}, {2 * h, 2 * h})),
                            SurfaceType::f32, "cuda-fft-fused");
   }
-  for (const int n : {32, 48, 64, 96, 128}) {  // more pairs than get a block of their own
+  for (const int n : {32, 48, 64, 96, 128}) {  // more pairs than blocks
     const int h = n - 6;
     for (const Case& c :
          {make_case("own", Pairing::n_to_mn, 3, 132, h, h, n, n, Shifts::valid({h, h}, {n, n})),

@@ -4,7 +4,7 @@
 #include <dic/error.hpp>
 #include <string>
 
-// Which variant the planner chooses for a shape on a GPU of given properties. Needs no GPU.
+// Tests the planner's choice of a variant for a shape on a GPU of given properties. Needs no GPU.
 namespace dic::test {
 namespace {
 

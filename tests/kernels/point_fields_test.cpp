@@ -6,7 +6,7 @@
 #include "kernels/points_support.hpp"
 #include "support/gpu_test.hpp"
 
-// Points become a field, and are followed into a later reference.
+// Tests the conversion of points to a field, and their tracking into a later reference.
 namespace dic::test {
 namespace {
 
@@ -14,7 +14,8 @@ using kernels::Stream;
 using kernels::TrackedPoint;
 using track::MaterialPoint;
 
-/// Breadth first from all measured points; of several neighbours in the previous wave, the first decides.
+/// Sources found breadth first from all measured points; the first of several neighbours in the previous wave
+/// decides.
 std::vector<int> naive_sources(const PointsState& s) {
   std::vector<int> source(s.count(), -1);
   for (int i = 0; i < s.count(); ++i)
@@ -29,8 +30,8 @@ std::vector<int> naive_sources(const PointsState& s) {
   return source;
 }
 
-/// Is a part of the pixels [at - r, at + r] that was inside [0, size) moved out of it, by half a pixel at
-/// least?
+/// True if a part of the pixels [at - r, at + r] that was inside [0, size) moves out of it by at least half a
+/// pixel.
 bool naive_leaves(int at, int size, double displacement) {
   const int r = PointsState::radius;
   const double first = std::max(0, at - r) + displacement, last = std::min(size - 1, at + r) + displacement;
@@ -75,7 +76,7 @@ TEST_F(Points, FewMeasuredPointsExplainAllOthers) {
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     for (auto& point : s.tracked)
       if (point.result.status == Status::ok) point.result.status = Status::diverged;
-    check_explained(s, device, stream, left);  // nobody to ask
+    check_explained(s, device, stream, left);  // there are no measured points
     for (int k = 0; k < 3; ++k) {
       const int i = s.integer(0, s.count() - 1);
       if (trackable(s, i)) s.tracked[i].result.status = Status::ok;
@@ -126,7 +127,7 @@ TEST_F(Points, EqualResidualsAndZeroHaveAMedian) {
     const DeviceArray<double> noise(1, stream);
     kernels::launch_estimate_noise(device.points, tracked.data(), {}, PointsState::radius, noise.data(),
                                    workspace.data(), stream.handle());
-    EXPECT_EQ(noise.value(stream), residual);  // without gain
+    EXPECT_EQ(noise.value(stream), residual);  // the interpolation has no gain
   }
 }
 
@@ -151,7 +152,7 @@ struct DeviceField {
   }
 };
 
-/// NaNs are equal.
+/// Expects near values; NaNs are equal.
 void expect_near(double got, double want, double tolerance) {
   if (std::isnan(want))
     ASSERT_TRUE(std::isnan(got)) << got;
@@ -159,9 +160,9 @@ void expect_near(double got, double want, double tolerance) {
     ASSERT_NEAR(got, want, tolerance);
 }
 
-/// Of a point with a noise of `noise` in both images, whose gradients have none: the inverse of its matrix,
-/// of one image; the pixels of the other lie by `density` closer; what F makes of it; in a later reference
-/// what the steps have in common counts once. Along one axis: a = dx/dX, b = dx/dY.
+/// Sigma along one axis of a point with `noise` in both images and exact gradients: from the inverse of its
+/// matrix, with the current image's pixels `density` times as dense, mapped by F (a = dx/dX, b = dx/dY). In a
+/// later reference, the noise that two steps share counts once.
 double naive_sigma(double noise, double own, double other, double a, double b, double density,
                    double variance, double mapped) {
   const double step = noise * noise * (1 + density) / 2 * (a * a * own * own + b * b * other * other);
@@ -231,7 +232,7 @@ TEST_F(Points, BecomeAField) {
   });
 }
 
-/// A field that was measured in an image as large as the grid: some points left it, some are outliers.
+/// A field measured in an image as large as the grid: some points left it, some are outliers.
 struct FieldState {
   std::vector<double> u, v;
   std::vector<float> sigma_u, sigma_v;
@@ -278,7 +279,7 @@ std::vector<std::uint8_t> naively_moved(const PointsState& s, const std::vector<
   constexpr int margin = PointsState::margin, step = PointsState::step;
   for (int y = 0; y < s.height; ++y)
     for (int x = 0; x < s.width; ++x) {
-      // The nearest node; half a step, rounded down, belongs to the one on the right.
+      // Index of the nearest node; at half a step, rounded down, the right one.
       const auto nearest = [](int offset, int n) {
         return std::min(std::max(static_cast<int>(std::floor((offset + step / 2) / double{step})), 0), n - 1);
       };
@@ -307,8 +308,8 @@ TEST_F(Points, AndTheirRoiAreFollowedIntoALaterReference) {
     field.status = status.data();
     const DeviceArray<int> x(s.count(), stream), y(s.count(), stream);
     const DeviceArray<MaterialPoint> material(s.count(), stream);
-    kernels::launch_follow_points(device.points, field, s.width, s.height, x.data(), y.data(),
-                                  material.data(), stream.handle());
+    kernels::launch_follow_points(device.points, field, {s.width, s.height},
+                                  {x.data(), y.data(), material.data()}, stream.handle());
     const auto got = material.values(stream);
     const auto got_x = x.values(stream), got_y = y.values(stream);
     for (int i = 0; i < s.count(); ++i) {

@@ -3,7 +3,8 @@
 
 #include "kernels/points_support.hpp"
 
-// Points that are measured again with parts of their subsets: which, how, and what counts.
+// Tests points that are measured again with parts of their subsets: which points, with which parts, and which
+// results are accepted.
 namespace dic::test {
 namespace {
 
@@ -15,9 +16,9 @@ using track::kDirections;
 using track::ResidualLevel;
 
 constexpr int radius = PointsState::radius, step = PointsState::step, side = 2 * radius + 1;
-constexpr int tile = 9;  // nodes: two subsets
+constexpr int tile = 9;  // side of a tile, nodes: two subsets
 
-/// The points of a state, for the rules.
+/// The points of a state, as the rules read them.
 struct HostPoints {
   using Index = std::int32_t;
   const PointsState& s;
@@ -28,7 +29,7 @@ struct HostPoints {
   int y(Index i) const { return s.y[i]; }
 };
 
-/// Residuals of 2 grey levels, 5 at some points, most of which do not match exactly.
+/// Sets residuals of 2 grey levels, and of 5 at some points, most of which do not match exactly.
 void make_some_doubtful(PointsState& s) {
   for (auto& point : s.tracked) {
     point.result.residual_sd = static_cast<float>(s.chance(0.1) ? 5 : s.uniform(1.9, 2.1));
@@ -36,7 +37,7 @@ void make_some_doubtful(PointsState& s) {
   }
 }
 
-/// A frame in device memory, and what is found in it.
+/// A frame in device memory, and its results.
 struct DeviceFrame {
   DeviceArray<TrackedPoint> tracked;
   DeviceArray<SplitState> states;
@@ -49,14 +50,19 @@ struct DeviceFrame {
         states(s.count(), stream),
         levels(2 * track::Tiles(s.nx, s.ny, side, step).count(), stream),
         open(s.count(), stream),
-        frame{
-            device.points, tracked.data(), states.data(), levels.data(), track::Tiles(s.nx, s.ny, side, step),
-            radius,        step,           s.width,       s.height} {
+        frame{device.points,
+              tracked.data(),
+              states.data(),
+              levels.data(),
+              track::Tiles(s.nx, s.ny, side, step),
+              radius,
+              step,
+              {s.width, s.height}} {
     kernels::launch_find_open_points(frame, open.list(), stream.handle());
   }
 };
 
-/// Quartile and median of a tile, every second node.
+/// Quartile and median of a tile, from every second node.
 ResidualLevel naive_level_of_tile(const PointsState& s, int column, int row) {
   std::vector<float> values;
   for (int j = row * tile; j < std::min(s.ny, (row + 1) * tile); j += 2)
@@ -95,7 +101,7 @@ SplitState naive_state(const PointsState& s, int point) {
 
 int naive_trusted_towards(const PointsState& s, const std::vector<SplitState>& states, int point,
                           const track::Direction& towards) {
-  constexpr int reach = 5;  // nodes: a radius, and three
+  constexpr int reach = 5;  // nodes: the radius of a subset, and three
   const int longest = std::max(std::abs(towards.dx), std::abs(towards.dy));
   for (int k = 1; k * longest <= reach; ++k) {
     const int i = s.node_of[point] % s.nx + k * towards.dx, j = s.node_of[point] / s.nx + k * towards.dy;
@@ -131,7 +137,7 @@ struct NaivePart {
   track::CountedPart part;
 };
 
-/// What is measured of a point in a round, by direction; without pixels: nothing.
+/// The parts of a point to measure in a round, by direction; a part without pixels is not measured.
 std::vector<NaivePart> naive_parts(const PointsState& s, const std::vector<SplitState>& states, int point,
                                    int round) {
   const HostPoints points{s};
@@ -140,20 +146,20 @@ std::vector<NaivePart> naive_parts(const PointsState& s, const std::vector<Split
   for (int k = 0; k < kDirections; ++k) {
     const int source = naive_trusted_towards(s, states, point, track::direction(k));
     if (source < 0) continue;
-    const ShapeParameters start = track::between(points, source, point);
+    const ShapeParameters start = track::predicted_shape(points, source, point);
     const auto repeated = [&](const NaivePart& other) {
       return other.part.pixels > 0 && std::hypot(other.start.u - start.u, other.start.v - start.v) < 0.5;
     };
     if (round == 0 && std::any_of(out.begin(), out.begin() + k, repeated)) continue;
-    out[k] = {start, track::part_to_measure(point, s.x[point], s.y[point], round, track::direction(k), start,
-                                            radius, s.width, s.height)};
+    out[k] = {start, track::part_to_measure({point, s.x[point], s.y[point], radius}, track::direction(k),
+                                            round, start, {s.width, s.height})};
   }
   return out;
 }
 
 const kernels::PixelMasks layout(nullptr, side);
 
-/// A list of parts in device memory, for so many points.
+/// A list of parts in device memory, for a number of points.
 struct DeviceParts {
   DeviceArray<PreparedSubset> subsets;
   DeviceArray<RefineTask> tasks;
@@ -180,7 +186,7 @@ void expect_part(const PointsState& s, const NaivePart& want, const PreparedSubs
   const SubsetPart& part = want.part.part;
   const int i = static_cast<int>(part.point);
   ASSERT_EQ(std::pair(subset.x, subset.y), std::pair(s.x[i], s.y[i]));
-  ASSERT_EQ(static_cast<int>(subset.status), static_cast<int>(kernels::unprepared));
+  ASSERT_EQ(static_cast<int>(subset.status), static_cast<int>(kernels::pending));
   ASSERT_EQ(subset.left, part.left);
   ASSERT_EQ(subset.right, part.right);
   ASSERT_EQ(subset.top, part.top);
@@ -192,7 +198,7 @@ void expect_part(const PointsState& s, const NaivePart& want, const PreparedSubs
   ASSERT_NEAR(start.vxx, want.start.vxx, 1e-6);
 }
 
-/// A pixel of the rectangle counts if it is on the right side of all lines.
+/// Expects that exactly the pixels of the rectangle on the right side of all lines count.
 void expect_mask(const track::CountedPart& want, const std::uint32_t* mask) {
   const SubsetPart& part = want.part;
   int shown = 0;
@@ -308,7 +314,7 @@ TEST_F(Points, ContradictedOnesAreGivenUp) {
   int given_up = 0, kept = 0;
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     make_some_doubtful(s);
-    for (auto& point : s.tracked) {  // neighbours agree to 0.3 px where the field is smooth
+    for (auto& point : s.tracked) {  // neighbours agree to 0.3 px in a smooth field
       point.result.shape.u[0] *= 0.2f;
       point.result.shape.v[0] *= 0.2f;
     }
@@ -323,7 +329,7 @@ TEST_F(Points, ContradictedOnesAreGivenUp) {
       for (int k = 0; k < track::kNeighbours; ++k) {
         const int source = naive_trusted_towards(s, states, i, track::direction(k));
         if (source < 0) continue;
-        const ShapeParameters predicted = track::between(host, source, i), own = host.shape(i);
+        const ShapeParameters predicted = track::predicted_shape(host, source, i), own = host.shape(i);
         ++sources;
         agree += std::hypot(predicted.u - own.u, predicted.v - own.v) <= 0.3;
       }

@@ -5,7 +5,7 @@
 #include "kernels/points_support.hpp"
 #include "support/gpu_test.hpp"
 
-// Recovery of lost points from their neighbours, on one GPU and on several.
+// Tests the recovery of lost points from their neighbours, on one GPU and on several.
 namespace dic::test {
 namespace {
 
@@ -37,8 +37,8 @@ TEST_F(Points, BeginUnrefined) {
       const DeviceArray<TrackedPoint> tracked(s.count(), stream);
       const DeviceArray<RefineTask> tasks(s.count(), stream);
       const DeviceArray<std::int32_t> count(1, stream);
-      kernels::launch_initial_tasks(device.points, starts.data(), 0.4f, order, tracked.data(), tasks.data(),
-                                    count.data(), stream.handle());
+      kernels::launch_initial_tasks(device.points, starts.data(), 0.4f, order, tracked.data(),
+                                    {tasks.data(), count.data()}, stream.handle());
       std::vector<TrackedPoint> want(s.count());
       std::vector<RefineTask> want_tasks(s.count());
       for (int i = 0; i < s.count(); ++i) {
@@ -62,8 +62,8 @@ TEST_F(Points, SelectARungOfStarts) {
     for (const int order : {0, 1, 2}) {
       const DeviceArray<RefineTask> tasks(s.count(), stream);
       const DeviceArray<std::int32_t> count(1, stream);
-      kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), 0.3f, 0.7f, order,
-                                        tasks.data(), count.data(), stream.handle());
+      kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), {0.3f, 0.7f}, order,
+                                        {tasks.data(), count.data()}, stream.handle());
       std::vector<RefineTask> want;
       for (int i = 0; i < s.count(); ++i) {
         const PointStart& start = s.starts[i];
@@ -71,8 +71,8 @@ TEST_F(Points, SelectARungOfStarts) {
         want.push_back(naive_task(s, i, order));
       }
       EXPECT_TRUE(same_bytes(sorted(tasks, count, stream), want)) << "order " << order;
-      kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), 0.3f, 0.7f, order,
-                                        nullptr, count.data(), stream.handle());
+      kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), {0.3f, 0.7f}, order,
+                                        {nullptr, count.data()}, stream.handle());
       EXPECT_EQ(count.value(stream), std::ssize(want)) << "order " << order;
     }
   });
@@ -113,7 +113,7 @@ TEST_F(Points, AcceptWhatIsBetter) {
   });
 }
 
-/// Three other GPUs, each of which has measured a range of the points.
+/// Three other GPUs have each measured a range of the points.
 TEST_F(Points, WhatOthersKnowIsTakenOver) {
   on_all([](PointsState& s, const DevicePoints&, const Stream& stream) {
     std::vector<TrackedPoint> theirs = s.tracked;
@@ -161,8 +161,8 @@ TEST_F(Points, TheFrontLiesBesideFreshOnes) {
     const DeviceArray<std::uint8_t> device_fresh(fresh, stream);
     const DeviceArray<RefineTask> tasks(s.count(), stream);
     const DeviceArray<std::int32_t> count(1, stream);
-    kernels::launch_recovery_tasks(device.points, tracked.data(), device_fresh.data(), tasks.data(),
-                                   count.data(), stream.handle());
+    kernels::launch_recovery_tasks(device.points, tracked.data(), device_fresh.data(),
+                                   {tasks.data(), count.data()}, stream.handle());
     const auto got = sorted(tasks, count, stream);
     ASSERT_EQ(got.size(), want.size());
     for (std::size_t k = 0; k < want.size(); ++k) {
@@ -213,7 +213,7 @@ TEST_F(Points, SmallIslandsAreDropped) {
   EXPECT_GT(dropped_in_all, 100);
 }
 
-/// Points of which a third is measured here; the others hold poison.
+/// Points, a third of which are measured here; the others are poisoned.
 struct MiddleShare {
   PointsState state;
   GridPoints points;
@@ -265,15 +265,15 @@ TEST_F(Points, OfAShareAreTreatedAsAmongAll) {
         List& list = lists[all].emplace_back();
         for (const RefineTask& task : sorted(tasks, count, stream)) list.push_back(task.point);
       };
-      kernels::launch_tasks_from_starts(points, tracked.data(), starts.data(), 0.3f, 0.7f, 1, tasks.data(),
-                                        count.data(), stream.handle());
+      kernels::launch_tasks_from_starts(points, tracked.data(), starts.data(), {0.3f, 0.7f}, 1,
+                                        {tasks.data(), count.data()}, stream.handle());
       add_points();
-      kernels::launch_recovery_tasks(points, tracked.data(), device_fresh.data(), tasks.data(), count.data(),
-                                     stream.handle());
+      kernels::launch_recovery_tasks(points, tracked.data(), device_fresh.data(),
+                                     {tasks.data(), count.data()}, stream.handle());
       add_points();
       const DeviceArray<TrackedPoint> begun(s.count(), stream);
-      kernels::launch_initial_tasks(points, starts.data(), 0.4f, 1, begun.data(), tasks.data(), count.data(),
-                                    stream.handle());
+      kernels::launch_initial_tasks(points, starts.data(), 0.4f, 1, begun.data(),
+                                    {tasks.data(), count.data()}, stream.handle());
       ASSERT_EQ(count.value(stream), points.own.count());
       const std::vector<RefineTask> in_order = tasks.values(stream);
       List& list = lists[all].emplace_back();

@@ -5,7 +5,7 @@
 #include "kernels/points_support.hpp"
 #include "support/gpu_test.hpp"
 
-// Starts of the points of a frame, and the peaks that they take.
+// Tests the starts of the points of a frame, and the peaks that they take.
 namespace dic::test {
 namespace {
 
@@ -79,7 +79,7 @@ TEST_F(Points, StartWhereACoarseFieldSays) {
       const Lines u{lattice, 7.3, 0.01, slope}, v{lattice, -2.1, -0.03, 0.04};
       const DeviceArray<float> device_u(u.nodes(), stream), device_v(v.nodes(), stream);
       const DeviceArray<PointStart> starts(s.starts, stream);
-      kernels::launch_starts_from_field(device.points, list.data(), std::ssize(some), lattice,
+      kernels::launch_starts_from_field(device.points, {list.data(), std::ssize(some)}, lattice,
                                         device_u.data(), device_v.data(), starts.data(), stream.handle());
       const auto got = starts.values(stream);
       std::vector<PointStart> others = s.starts;
@@ -87,7 +87,7 @@ TEST_F(Points, StartWhereACoarseFieldSays) {
         ASSERT_EQ(got[i].score, -1);
         ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, u.at(s.x[i], s.y[i]), 1e-4);
         ASSERT_NEAR(got[i].v + double{got[i].shape.v[0]}, v.at(s.x[i], s.y[i]), 1e-4);
-        const bool steep = slope > 0.05;  // else the slopes are no more than noise
+        const bool steep = slope > 0.05;  // smaller slopes count as noise
         ASSERT_NEAR(got[i].shape.u[1], steep ? u.along : 0, 1e-5);
         ASSERT_NEAR(got[i].shape.u[2], steep ? u.down : 0, 1e-5);
         ASSERT_NEAR(got[i].shape.v[1], steep ? v.along : 0, 1e-5);
@@ -152,8 +152,9 @@ TEST_F(Points, WindowsLieAroundTheirStarts) {
     const DeviceArray<std::int32_t> list(some, stream);
     const DeviceArray<PointStart> starts(s.starts, stream);
     const DeviceArray<PatchPosition> references(n, stream), windows(n, stream);
-    kernels::launch_place_windows(device.points, list.data(), n, PointsState::radius, range, starts.data(),
-                                  references.data(), windows.data(), stream.handle());
+    kernels::launch_place_windows(device.points, list.data(), starts.data(),
+                                  {references.data(), windows.data(), n, 2 * PointsState::radius + 1, range},
+                                  stream.handle());
     const auto reference = references.values(stream), window = windows.values(stream);
     for (int k = 0; k < n; ++k) {
       const int i = some[k];
@@ -191,7 +192,7 @@ TEST_F(Points, TakeBetterPeaksAndFollowThem) {
     std::vector<std::array<double, 2>> offsets;
     for (int i = 0; i < s.count(); i += 1 + s.integer(0, 1)) {
       some.push_back(i);
-      const bool beyond = s.chance(0.1);  // the fit's maximum lies outside the neighbourhood
+      const bool beyond = s.chance(0.1);  // the maximum of the fit is outside the neighbourhood
       offsets.push_back({beyond ? 1.8 : s.uniform(-0.6, 0.6), beyond ? -1.9 : s.uniform(-0.6, 0.6)});
       peaks.push_back(peak_at(s, offsets.back()[0], offsets.back()[1]));
       for (double& offset : offsets.back()) offset = std::clamp(offset, -1.0, 1.0);
@@ -205,7 +206,7 @@ TEST_F(Points, TakeBetterPeaksAndFollowThem) {
     for (const bool follow : {false, true}) {
       const DeviceArray<PointStart> starts(s.starts, stream);
       const DeviceList again(n, stream);
-      kernels::launch_take_peaks(list.data(), n, references.data(), windows.data(), device_peaks.data(),
+      kernels::launch_take_peaks(list.data(), {references.data(), windows.data(), n}, device_peaks.data(),
                                  follow, starts.data(), again.list(), stream.handle());
       const auto got = starts.values(stream);
       List want_again;
@@ -228,7 +229,7 @@ TEST_F(Points, TakeBetterPeaksAndFollowThem) {
   });
 }
 
-/// Two images of smooth noise, one moved by (6, -5).
+/// Two images of smooth noise, one of them moved by (6, -5).
 struct MovedNoise {
   static constexpr int u = 6, v = -5;
   int width, height;
@@ -251,7 +252,7 @@ struct MovedNoise {
         current[y * w + x] = grey(x - u - 0.25, y - v + 0.25);
       }
   }
-  /// NaN where the displaced subset leaves the image.
+  /// ZNCC of a displaced subset; NaN if it leaves the image.
   double zncc(int x0, int y0, int w, int h, int du, int dv) const {
     if (x0 + du < 0 || y0 + dv < 0 || x0 + du + w > width || y0 + dv + h > height) return NAN;
     double f = 0, g = 0, ff = 0, gg = 0, fg = 0;
@@ -283,7 +284,7 @@ std::array<double, 2> naive_fit(const double (&n)[3][3]) {
   return {std::clamp((e * c - 2 * f * b) / det, -1.0, 1.0), std::clamp((e * b - 2 * d * c) / det, -1.0, 1.0)};
 }
 
-/// A point's search, step by step.
+/// The search of a point, step by step.
 FollowedTo naive_follow(const MovedNoise& images, const kernels::PreparedSubset& s, FollowedTo start,
                         int steps) {
   const int w = s.right - s.left + 1, h = s.bottom - s.top + 1;

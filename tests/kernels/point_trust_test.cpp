@@ -3,7 +3,7 @@
 
 #include "kernels/points_support.hpp"
 
-// Matches by chance and ambiguous ones, against a search through every group.
+// Tests chance matches and ambiguous matches against a search through every group.
 namespace dic::test {
 namespace {
 
@@ -13,7 +13,7 @@ double naive_sigma(const TrackedPoint& p) {
   return 0.5 * p.result.residual_sd * std::hypot(p.result.unit_sigma_u, p.result.unit_sigma_v);
 }
 
-/// Does a predict b?
+/// True if point a predicts point b.
 bool naive_predicts(const PointsState& s, int a, int b) {
   const TrackedPoint &p = s.tracked[a], &q = s.tracked[b];
   const double dx = s.x[b] - s.x[a], dy = s.y[b] - s.y[a];
@@ -72,7 +72,7 @@ TEST_F(Points, MatchesByChanceAreGivenUp) {
       return values[values.size() / 2];
     };
     const float residual = median(residuals), misfit = median(misfits);
-    // The product knows medians to an eighth of an octave: between these limits both are right.
+    // The library knows medians to an eighth of an octave; between these limits, both decisions are right.
     std::vector<char> must_go(s.count()), may_go(s.count());
     for (const List& group : groups) {
       const bool suspicious = naive_suspicious(s, group);

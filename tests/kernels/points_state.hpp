@@ -10,11 +10,11 @@
 
 #include "kernels/device_data.hpp"
 
-/// Points of an invented frame: a smooth field of displacements with lost regions, wrong islands, holes
-/// in the ROI and subsets that are cut or have nothing to look for.
+/// Points of a synthetic frame: a smooth displacement field with lost regions, wrong islands, holes in the
+/// ROI, and subsets that are cut or cannot be tracked.
 namespace dic::test {
 
-/// `count` elements of device memory, poisoned, between elements that must not change.
+/// `count` poisoned elements of device memory, between guard elements that must not change.
 template <typename T>
 class DeviceArray {
  public:
@@ -88,7 +88,7 @@ struct PointsState {
 
   int count() const { return static_cast<int>(node_of.size()); }
 
-  /// The neighbours of a point, by the grid.
+  /// The neighbours of a point on the grid.
   std::vector<int> neighbours(int point) const {
     std::vector<int> out;
     const int row = node_of[point] / nx, column = node_of[point] % nx;
@@ -151,7 +151,7 @@ struct PointsState {
     point.v = static_cast<int>(std::lround(-3 + 0.01 * y[i]));
     kernels::RefineResult& r = point.result;
     r.shape = shape();
-    r.zncc = static_cast<float>(chance(0.02) ? 0.875 : uniform(0.6, 0.95));  // some are equal
+    r.zncc = static_cast<float>(chance(0.02) ? 0.875 : uniform(0.6, 0.95));  // some values are equal
     r.residual_sd = static_cast<float>(uniform(0.5, 4));
     r.unit_sigma_u = static_cast<float>(uniform(0.001, 0.01));
     r.unit_sigma_v = static_cast<float>(uniform(0.001, 0.01));
@@ -185,7 +185,7 @@ struct PointsState {
       for (int i = x0; i < std::min(nx, x0 + w); ++i)
         if (const int point = point_at[j * nx + i]; point >= 0) change(tracked[point]);
   }
-  /// Points that agree only among themselves.
+  /// Makes a block of points that agree only among themselves.
   void displace_block() {
     const int by = integer(3, 9);
     change_block(5, [&](kernels::TrackedPoint& point) { point.u += by; });
@@ -197,7 +197,7 @@ struct PointsState {
   std::mt19937 random_;
 };
 
-/// The same in device memory.
+/// The points of a state in device memory.
 struct DevicePoints {
   DeviceArray<std::int32_t> point_at, node_of;
   DeviceArray<int> x, y;
@@ -220,7 +220,7 @@ struct DeviceList {
   DeviceList(std::size_t most, const kernels::Stream& stream) : points(most, stream), count(1, stream) {}
   kernels::PointList list() const { return {points.data(), count.data()}; }
 
-  /// In ascending order.
+  /// The list in ascending order.
   std::vector<std::int32_t> sorted(const kernels::Stream& stream) const {
     std::vector<std::int32_t> all = points.values(stream);
     const std::int32_t n = count.value(stream);

@@ -46,7 +46,7 @@ inline void expect_continued(const float* got, std::int32_t got_whole, const flo
   for (int k = 3; k < 6; ++k) ASSERT_FLOAT_EQ(got[k], from[k]);
 }
 
-/// Is (u, v, shape) the shape of `from`, continued from point a to point b?
+/// Expects (u, v, shape) to be the shape of `from`, continued from point a to point b.
 inline void expect_start(const PointsState& s, std::int32_t u, std::int32_t v, const RelativeShape& shape,
                          int a, int b) {
   const TrackedPoint& from = s.tracked[a];

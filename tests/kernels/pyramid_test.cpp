@@ -4,7 +4,7 @@
 #include "kernels/device_data.hpp"
 #include "support/gpu_test.hpp"
 
-// Stretching to 8 bit and halving against their definitions in float64 and integers.
+// Tests stretching to 8 bit and halving against their definitions in float64 and integers.
 namespace dic::test {
 namespace {
 
@@ -42,7 +42,7 @@ TEST_F(Pyramid, Halves) {
   }
 }
 
-/// Rounded to the nearest of 0..255, but for what float arithmetic leaves open.
+/// Expects rounding to the nearest of 0..255, within the error of float arithmetic.
 template <typename T>
 void expect_stretched(const Bytes& got, const std::vector<T>& values) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
@@ -54,7 +54,7 @@ void expect_stretched(const Bytes& got, const std::vector<T>& values) {
   }
 }
 
-/// From row `first` on.
+/// The image from row `first` on.
 kernels::DeviceImage rows_from(kernels::DeviceImage image, int first) {
   image.data = static_cast<const std::byte*>(image.data) + first * image.row_bytes;
   return image;

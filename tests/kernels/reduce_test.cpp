@@ -6,7 +6,7 @@
 #include "kernels/device_data.hpp"
 #include "support/gpu_test.hpp"
 
-// Reductions, largest elements and integral images against loops on the host.
+// Tests reductions, largest elements and integral images against loops on the host.
 namespace dic::test {
 namespace {
 
@@ -46,7 +46,7 @@ Element<T> naive_extreme(const T* values, int n, bool largest) {
   return best;
 }
 
-/// Queues launch(out, workspace) twice, into poisoned memory; both results must be the same.
+/// Queues launch(out, workspace) twice into poisoned memory; both results must be equal.
 template <typename Out, typename Launch>
 std::vector<Out> run_twice(std::size_t count, std::size_t workspace_bytes, const Stream& stream,
                            const Launch& launch) {
@@ -118,7 +118,7 @@ TEST_F(Reduction, I32) { check_reductions<std::int32_t>(); }
 TEST_F(Reduction, F32) { check_reductions<float>(); }
 TEST_F(Reduction, F64) { check_reductions<double>(); }
 
-/// Floats with everything that is hard to rank.
+/// Floats that are hard to rank: infinities, NaN, zeros of both signs, a denormal.
 std::vector<float> awkward_floats(std::size_t count, unsigned seed) {
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::nanf("");
   const float awkward[] = {nan, -nan, infinity, -infinity, 0.0F, -0.0F, 1.0F, -1.0F, 1e-40F};

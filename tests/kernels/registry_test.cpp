@@ -4,7 +4,7 @@
 
 #include "kernels/ncc_parameters.hpp"
 
-// The cases of ncc_test.cpp reach every registered variant. Needs no GPU.
+// Tests that the cases of ncc_test.cpp reach every registered variant. Needs no GPU.
 namespace dic::test {
 namespace {
 

@@ -9,7 +9,7 @@
 namespace dic::kernels {
 namespace {
 
-/// How often each row y of the fixed matrix is worked on at each shift.
+/// Number of visits of each row y of the fixed matrix at each shift.
 using Visits = std::map<std::pair<int, int>, int>;
 
 Visits overlaps(int moving_h, int fixed_h, int shift_min, int shifts) {

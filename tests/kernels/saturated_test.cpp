@@ -7,13 +7,13 @@
 #include "kernels/device_data.hpp"
 #include "support/gpu_test.hpp"
 
-// Saturated pixels of images, against their definition.
+// Tests saturated pixels of images against their definition.
 namespace dic::test {
 namespace {
 
 using KernelsSaturated = GpuTest;
 
-/// Noise, with rectangles of the largest value: some of them thinner than three pixels.
+/// Noise with rectangles of the largest value, some of them thinner than three pixels.
 template <typename T>
 std::vector<T> with_glare(int width, int height, unsigned seed) {
   std::mt19937 random(seed);
@@ -30,7 +30,7 @@ std::vector<T> with_glare(int width, int height, unsigned seed) {
   return pixels;
 }
 
-/// Is the pixel in a square of 3x3 px of the largest value?
+/// True if the pixel is in a 3x3 px square of the largest value.
 template <typename T>
 bool naive_saturated(const std::vector<T>& pixels, int width, int height, int x, int y) {
   for (int top = std::max(0, y - 2); top <= std::min(height - 3, y); ++top)
@@ -44,7 +44,7 @@ bool naive_saturated(const std::vector<T>& pixels, int width, int height, int x,
   return false;
 }
 
-/// Rows as dic places them in device memory.
+/// An image with rows as the library places them in device memory.
 template <typename T>
 class AlignedRows {
  public:
@@ -106,8 +106,9 @@ TEST_F(KernelsSaturated, SquaresOfTheLargestValue) {
     }
 }
 
-/// The statuses of `count` successful results in a white image, after saturated pixels were looked for. All
-/// tasks have this point: 0, the only one, or no_point, whose results banded images leave as they were.
+/// The statuses of `count` successful results in a white image after the search for saturated pixels. All
+/// tasks have this point: 0, the only one, or no_point, whose results are left unchanged (as in banded
+/// images).
 std::vector<Status> statuses_in_white(std::int32_t point, int count) {
   constexpr int side = 64, subset = 21, radius = subset / 2;
   const kernels::Stream stream;
@@ -134,7 +135,7 @@ std::vector<Status> statuses_in_white(std::int32_t point, int count) {
   kernels::SaturatedFrame frame;
   frame.reference = frame.current = {white.data(), side, side};
   frame.masks = masks;
-  frame.subsets = subsets.data() + 1;  // what lies before it can be read, too
+  frame.subsets = subsets.data() + 1;  // the element before it is readable, too
   frame.tasks = tasks.data();
   frame.results = results.data();
   frame.count = count;

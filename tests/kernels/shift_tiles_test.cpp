@@ -8,10 +8,11 @@
 namespace dic::kernels {
 namespace {
 
-/// How often each (shift, element of the reference) is multiplied.
+/// Number of multiplications of each (shift, element of the reference).
 using Products = std::map<std::pair<int, int>, int>;
 
-/// Straight from the definition: the shifts of the axis, and what of the reference meets the window.
+/// Products from the definition: the shifts of the axis, and the elements of the reference that meet the
+/// window.
 Products overlaps(const ShiftAxis& axis) {
   Products products;
   for (int shift = axis.shift_min; shift < axis.shift_min + axis.shifts; ++shift)
@@ -20,13 +21,13 @@ Products overlaps(const ShiftAxis& axis) {
   return products;
 }
 
-/// What a tile multiplies in a step: element e of the band meets the window e + shift further on.
+/// Adds the products of a tile in a step: element e of the band meets the window's element e + shift.
 void multiply(const ShiftAxis& axis, int tile, int band, int step, Products& products) {
   const int end = axis.band_end(band);
   for (int e = step * axis.unit; e < (step + 1) * axis.unit; ++e) {
     for (int s = 0; s < axis.tile; ++s) {
       const int shift = axis.shift_of(tile) + s, i = axis.band_begin(band) + e - (axis.lead > 0 ? s : 0);
-      const bool of_band = i >= axis.band_begin(band) && i < end;  // zero in shared memory otherwise
+      const bool of_band = i >= axis.band_begin(band) && i < end;  // other elements are zero in shared memory
       const bool wanted = shift < axis.shift_min + axis.shifts && i + shift >= 0 && i + shift < axis.window;
       if (of_band && wanted) ++products[{shift, i}];
     }

@@ -5,7 +5,7 @@
 #include "kernels/device_data.hpp"
 #include "support/gpu_test.hpp"
 
-// Copies of squares against the pixels one by one.
+// Tests copies of squares against the pixels, one by one.
 namespace dic::test {
 namespace {
 

@@ -21,7 +21,7 @@ TEST(TaskBatches, EveryTaskComesOnce) {
         for (int i = 0; i < batch.tasks; ++i) ++times.at(batch.first + i);
       EXPECT_EQ(times, std::vector<int>(tasks, 1));
       EXPECT_EQ(batches.all_assigned(), number == 0);
-      EXPECT_EQ(batches.batch(number + blocks).tasks, 0);  // every block asks until there are none
+      EXPECT_EQ(batches.batch(number + blocks).tasks, 0);  // every block asks until no batch is left
     }
   }
 }

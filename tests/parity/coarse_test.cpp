@@ -11,7 +11,7 @@
 #include "track/cpu/host_coarse_search.hpp"
 #include "track/cuda/device_coarse_search.hpp"
 
-// The coarse-to-fine search on the GPU against that on the CPU, and both against truth.
+// Tests the coarse-to-fine search on the GPU against that on the CPU, and both against the truth.
 namespace dic::track {
 namespace {
 
@@ -70,13 +70,14 @@ CoarseField on_cpu(const Pair& pair, ImageView roi) {
   return HostCoarseSearch(pair.reference, roi, pool).run(correlator, pair.current);
 }
 
-/// Twice, because everything is used again for the next frame.
+/// Searches twice, because everything is reused for the next frame.
 CoarseField on_gpu(const Pair& pair, ImageView roi) {
   const kernels::Stream stream;
   const OnDevice reference(pair.reference), current(pair.current);
   cuda::SubsetSearch subsets(kernels::find_devices().front());
   cuda::CoarseMemory memory;
-  cuda::CoarseReference side(reference.view(), roi, memory, stream);
+  ThreadPool pool(1);
+  cuda::CoarseReference side(reference.view(), roi, pool, memory, stream);
   cuda::DeviceCoarseSearch search(subsets);
   search.run(side, reference.view(), stream);
   return search.run(side, current.view(), stream);

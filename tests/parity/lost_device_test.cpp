@@ -7,6 +7,7 @@
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/kernels/spline.hpp>
+#include <dic/track_files.hpp>
 #include <dic/track_stream.hpp>
 #include <filesystem>
 #include <fstream>
@@ -19,8 +20,8 @@
 #include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
-// A GPU that fails in the middle of a sequence. Nothing in the process can use it afterwards, so that every
-// test here is a process of its own.
+// Tests a GPU that fails in the middle of a sequence. The process cannot use it afterwards, so every test
+// runs in its own process.
 namespace dic {
 namespace {
 
@@ -46,7 +47,7 @@ TrackOptions options() {
   return out;
 }
 
-/// Images 1, 2, ... against the first.
+/// Fields of images 1, 2, ... against the first.
 std::vector<Field> tracked_one_by_one(const std::vector<Image>& images) {
   Tracker tracker(options(), images[0]);
   std::vector<Field> fields;

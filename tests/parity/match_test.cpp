@@ -5,7 +5,7 @@
 #include "support/backend_test.hpp"
 #include "support/speckle.hpp"
 
-// Template matching on other devices: what the CPU finds, and what is known of the images.
+// Tests template matching on other devices against the CPU and the known motion.
 namespace dic {
 namespace {
 
@@ -27,7 +27,7 @@ Image disc_mask() {
   return mask;
 }
 
-/// A disc of the image; around it something else, which must not count.
+/// A disc of the image, surrounded by other content that must not count.
 Image disc_of(const Image& image) {
   Image out = speckle_image(side, side, 77);
   for (int y = 0; y < side; ++y)

@@ -5,14 +5,14 @@
 
 #include "support/gpu_test.hpp"
 
-// Options that act around the measurement of the subsets: on the GPU as on the CPU.
+// Tests options that act before or after the measurement of the subsets, on the GPU against the CPU.
 namespace dic {
 namespace {
 
 struct Case {
   std::string name;
   TrackOptions options;
-  double grey_max = 240;  ///< from 100 on: contrast
+  double grey_max = 240;  ///< contrast: grey from 100 to this
 };
 
 TrackOptions with(void (*change)(TrackOptions&)) {
@@ -86,7 +86,7 @@ TEST_P(ParityOptions, MeasureAlike) {
       continue;
     }
     ++measured;
-    // Where both orders are about as good, rounding decides.
+    // If both orders are about equally good, rounding decides.
     if (GetParam().options.automatic_order && std::abs(fields[0].u[k] - fields[1].u[k]) > 1e-3) {
       ++different;
       continue;

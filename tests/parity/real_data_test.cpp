@@ -12,15 +12,15 @@
 #include "support/gpu_test.hpp"
 #include "support/parameter_names.hpp"
 
-// The refinement on the GPU against that on the CPU, on the real images of the folder that DIC_REAL_DATA
-// names. Both start from what the CPU has tracked.
+// Tests the refinement on the GPU against that on the CPU, with the real images in the folder DIC_REAL_DATA.
+// Both start from the field that the CPU tracked.
 namespace dic {
 namespace {
 
 struct PairOfFiles {
   const char *reference, *current;
-  /// Rounding decides which pixels a saturated one in the other image covers: one point in 500 may then
-  /// differ by more than 1e-4 px, by the weight of a pixel.
+  /// Images with saturated pixels: rounding decides which pixels of the other image a saturated one covers,
+  /// so one point in 500 may differ by more than 1e-4 px, by the weight of a pixel.
   bool saturated = false;
 };
 void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current; }
@@ -39,7 +39,7 @@ class RealImages : public test::GpuTest, public testing::WithParamInterface<Pair
   Image reference_, current_;
 };
 
-/// The points that were measured, and whole-pixel starts with the slopes of the tracked field.
+/// The measured points, and whole-pixel starts with the slopes of the tracked field.
 struct Starts {
   std::vector<int> x, y;
   std::vector<std::int64_t> points;
@@ -117,7 +117,7 @@ TEST_P(RealImages, AgreeWithTheCpu) {
       EXPECT_LE(far, static_cast<int>(cpu.size() / 500));
       // Among so few points, one may lie on a limit, for example a last step as long as the tolerance.
       EXPECT_LE(other_verdict, std::max<std::size_t>(1, cpu.size() / 10000));
-      // Iterations from whole pixels that do not converge wander, and rounding decides how they end.
+      // Iterations that do not converge from whole pixels wander, and rounding decides how they end.
       EXPECT_LE(lost_otherwise, 1 + cpu.size() / 1000);
     }
 }

@@ -8,7 +8,7 @@
 #include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
-// Refinement of parts of subsets: GPU against CPU.
+// Tests the refinement of parts of subsets on the GPU against the CPU.
 namespace dic {
 namespace {
 
@@ -16,7 +16,7 @@ using namespace test;
 
 constexpr int width = 260, height = 220;
 
-/// A small deformation, or a turn by 35 degrees about the middle.
+/// A small deformation, or a rotation by 35 degrees about the middle.
 struct Deformation {
   bool turned = false;
 
@@ -46,8 +46,8 @@ struct Parts {
   std::vector<SubsetPart> parts;
   std::vector<ShapeParameters> starts;
 
-  /// Of every point the whole subset and its parts in all directions, with and without the pixels that leave
-  /// the current image; most starts are good.
+  /// Parts of every point: the whole subset and its parts in all directions, with and without the pixels that
+  /// leave the current image. Most starts are good.
   Parts(int radius, const Deformation& deformation) {
     for (int py = 4; py < height; py += 12)
       for (int px = 4; px < width; px += 12) add_point(px, py, radius, deformation);
@@ -63,8 +63,9 @@ struct Parts {
     start.v = std::round(4 * start.v) / 4;
     for (const int round : {0, 3, 4, 6})
       for (int k = 0; k < (round == 0 ? 2 : track::kDirections); ++k) {
-        SubsetPart part = track::part_towards(point, track::direction(k), round, radius);
-        if (k % 3 != 1) track::clip_to_current(part, px, py, start, radius, width, height);
+        const track::SquareSubset subset{point, px, py, radius};
+        SubsetPart part = track::part_towards(subset, track::direction(k), round);
+        if (k % 3 != 1) track::clip_to_current(part, subset, start, {width, height});
         if (shrink_to_pixels(part) == 0) continue;
         parts.push_back(part);
         starts.push_back(start);

@@ -41,12 +41,13 @@ class DeviceSpline {
     auto* pixels = poisoned<kernels::ReferencePixel>(pixels_plane_, layout_.elements());
     auto* rest = poisoned<std::uint32_t>(rest_plane_, layout_.elements());
     auto* range = poisoned<kernels::GreyRange>(range_, 1);
-    kernels::launch_reference_pixels(device_view_, {}, interpolation_, pixels + layout_.origin(),
-                                     rest + layout_.origin(), range, stream_.handle());
+    kernels::launch_reference_pixels(device_view_, {}, interpolation_,
+                                     {pixels + layout_.origin(), rest + layout_.origin()}, range,
+                                     stream_.handle());
     return {fetched(pixels, layout_.elements()), fetched(rest, layout_.elements()), fetched(range, 1)[0]};
   }
 
-  /// The same of some rows only, of an image that has no others than those that are read.
+  /// Coefficients of some rows only, of an image that has only the rows that are read for them.
   Coefficients coefficients(const kernels::RowRange& rows) {
     forget_rows_beyond(kernels::rows_for_spline(rows, device_view_.height));
     auto* plane = poisoned<kernels::CoefficientPair>(plane_, layout_.elements());
@@ -63,15 +64,15 @@ class DeviceSpline {
     forget_rows_beyond(kernels::rows_for_spline(rows, device_view_.height));
     auto* pixels = poisoned<kernels::ReferencePixel>(pixels_plane_, layout_.elements());
     auto* rest = poisoned<std::uint32_t>(rest_plane_, layout_.elements());
-    kernels::launch_reference_pixels(device_view_, rows, {}, interpolation_, range, pixels + layout_.origin(),
-                                     rest + layout_.origin(), stream_.handle());
+    kernels::launch_reference_pixels(device_view_, rows, {}, interpolation_, range,
+                                     {pixels + layout_.origin(), rest + layout_.origin()}, stream_.handle());
     return {fetched(pixels, layout_.elements()), fetched(rest, layout_.elements()), fetched(range, 1)[0]};
   }
 
   std::size_t index(int x, int y) const { return layout_.origin() + y * layout_.stride + x; }
 
  private:
-  /// They become NaN.
+  /// Makes the coefficients beyond these rows NaN.
   void forget_rows_beyond(const kernels::RowRange& rows) {
     auto* first = static_cast<std::byte*>(pixels_.data());
     const std::ptrdiff_t row = device_view_.row_bytes;
@@ -98,7 +99,7 @@ class DeviceSpline {
   ImageView device_view_;
 };
 
-/// Grey levels per px: sums of two halves, in a unit that is a power of two.
+/// Gradient, grey levels per px: sums of two half-precision numbers, in a unit that is a power of two.
 inline std::pair<double, double> gradient(const DeviceSpline::Reference& reference, std::size_t at) {
   const auto half = [](std::uint32_t bits) {
     return static_cast<double>(std::bit_cast<_Float16>(static_cast<std::uint16_t>(bits)));

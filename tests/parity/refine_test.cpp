@@ -13,7 +13,7 @@
 #include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
-// Refinement: GPU against CPU.
+// Tests the refinement on the GPU against the CPU.
 namespace dic {
 namespace {
 
@@ -38,7 +38,7 @@ Pair speckle_pair(int width, int height, unsigned seed, double noise, const Disp
           noisy(image_of(width, height, still), noise, seed + 2)};
 }
 
-/// Strain, rotation and a whole-pixel part about the middle.
+/// Displacement by strain and rotation about the middle, and whole pixels.
 auto affine_field(double size, double strain, double angle_deg) {
   const double a = angle_deg * M_PI / 180, c = size / 2;
   return [=](double x, double y) {
@@ -95,7 +95,7 @@ Results refine_on(const std::string& device, const Case& c, const Pair& pair, co
 }
 
 struct Difference {
-  int statuses = 0, ok = 0, more_iterations = 0;  ///< of b than of a, altogether
+  int statuses = 0, ok = 0, more_iterations = 0;  ///< iterations of b minus iterations of a, in total
   double displacement = 0, gradient = 0, zncc = 0, residual = 0, sigma = 0;
 };
 
@@ -119,7 +119,7 @@ Difference difference(const Results& a, const Results& b) {
   return d;
 }
 
-/// At most 1 status in 10,000 may differ; of few, one that lies on a limit. grey_level: of 8 bits.
+/// Expects at most 1 differing status in 10,000, or one, on a limit, of few points. grey_level: of 8 bits.
 void expect_agreement(const Case& c, const Pair& pair, const Points& points, const Starts& starts,
                       double share_ok, int most_statuses = 1, double grey_level = 1) {
   const Results cpu = refine_on("cpu", c, pair, points, starts);
@@ -133,7 +133,8 @@ void expect_agreement(const Case& c, const Pair& pair, const Points& points, con
   EXPECT_LE(d.zncc, 1e-4);
   EXPECT_LE(d.residual, 0.01 * grey_level);
   EXPECT_LE(d.sigma, 1e-3);
-  EXPECT_LE(d.more_iterations, d.ok);  // a loose one is never the last; and where a variant hands over
+  // a loose tolerance never ends with the last iteration, and variants hand over at different ones
+  EXPECT_LE(d.more_iterations, d.ok);
 }
 
 struct RefineCase {
@@ -214,7 +215,7 @@ TEST_F(RefineParity, AgreesUnderAMask) {
   }
 }
 
-/// Which the fast variant takes, column by column; those of 51 px are wider than a warp.
+/// The fast variant takes cut rectangles column by column; subsets of 51 px are wider than a warp.
 TEST_F(RefineParity, AgreesWhereTheRoiCutsRectangles) {
   case_.roi = image_of(image_size, image_size,
                        [](int x, int y) { return x >= 20 && x < 151 && y >= 31 && y < 149 ? 255.0 : 0.0; });
@@ -227,7 +228,7 @@ TEST_F(RefineParity, AgreesWhereTheRoiCutsRectangles) {
   }
 }
 
-/// Of whole, clipped and masked subsets.
+/// The window applies to whole, clipped and masked subsets.
 TEST_F(RefineParity, AgreesWithAGaussianWindow) {
   case_.options.weights = SubsetWeights::gaussian;
   const Starts starts = starts_of(points_, field_);
@@ -326,7 +327,7 @@ TEST_F(RefineParity, AgreesInOtherTypesAndUnderOtherLight) {
                    {converted<std::uint8_t>(pair_.reference, ScalarType::u8),
                     converted<std::uint8_t>(pair_.current, ScalarType::u8)},
                    points_, starts_of(points_, field_), 0.6);
-  // 12 bits in 16, and a current image of half the contrast.
+  // The images have 12 of 16 bits, the current one half the contrast.
   expect_agreement(case_,
                    {converted<std::uint16_t>(pair_.reference, ScalarType::u16, 16),
                     converted<std::uint16_t>(pair_.current, ScalarType::u16, 8)},
@@ -347,7 +348,7 @@ TEST_F(RefineParity, AgreesInAnyRangeOfGreyValues) {
   }
 }
 
-/// So many points that warps have several at once.
+/// There are so many points that warps process several at once.
 TEST_F(RefineParity, AgreesAtEveryPixel) {
   const Points points = grid_of(image_size, image_size, 1);
   for (int order : {1, 2}) {

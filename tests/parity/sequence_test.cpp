@@ -16,7 +16,7 @@
 #include "support/gpu_test.hpp"
 #include "support/parameter_names.hpp"
 
-// Whole measurements on the GPU against those on the CPU, which other tests hold against known motion.
+// Tests whole measurements on the GPU against the CPU, which other tests compare with known motion.
 namespace dic {
 namespace {
 
@@ -79,7 +79,8 @@ std::string differing(const Field& cpu, const Field& gpu, const Grid& grid) {
 
 constexpr double most_sigma = 1e-2;  ///< relative
 
-/// Have all points in the strain window of a node the same status, near displacements and near sigmas?
+/// True if all points in the strain window of a node have the same status and nearly the same displacements
+/// and sigmas.
 bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int64_t node, int half) {
   const int i = static_cast<int>(node % grid.nx), j = static_cast<int>(node / grid.nx);
   for (int b = std::max(0, j - half); b <= std::min(grid.ny - 1, j + half); ++b)
@@ -94,10 +95,10 @@ bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int6
   return true;
 }
 
-/// Checks the statuses, the displacements of points that have the same, and what follows from these. At most
-/// one point in 10,000 may differ; of few, two. close: the last hundred-thousandth of a pixel decides at
-/// times which part of a subset counts, or which of its pixels are saturated; one point in 500 may then
-/// differ, and have the sigma of another part. Returns a line that says how well they agree.
+/// Checks the statuses, the displacements of points with equal status, and the quantities computed from them.
+/// At most one point in 10,000 may differ, or two of few. close: the last hundred-thousandth of a pixel may
+/// decide which part of a subset counts, or which of its pixels are saturated, so one point in 500 may differ
+/// and have the sigma of another part. Returns a line that describes the agreement.
 std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid, bool close = false) {
   std::int64_t statuses = 0, far = 0;
   double largest = 0, zncc = 0, sigma = 0, strain = 0, strain_sigma = 0;
@@ -127,7 +128,7 @@ std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& gri
   EXPECT_LE(zncc, 1e-4);
   EXPECT_LE(sigma, most_sigma);
   EXPECT_LE(strain_sigma, most_sigma);
-  EXPECT_LE(strain, 2 * near / grid.step);  // half-empty windows pass on more of it
+  EXPECT_LE(strain, 2 * near / grid.step);  // half-empty windows amplify the difference more
   std::ostringstream line;
   line << grid.points() << " points, " << statuses << " of another status, " << far << " far, largest "
        << largest << " px";
@@ -137,7 +138,7 @@ std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& gri
 bool same_bits(const auto& x, const auto& y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(x[0])) == 0;
 }
-/// NaN, too, where nothing was measured.
+/// Equality in which NaN equals NaN, where nothing was measured.
 bool identical_values(const Field& a, const Field& b) {
   return same_bits(a.u, b.u) && same_bits(a.v, b.v) && same_bits(a.zncc, b.zncc) &&
          same_bits(a.sigma_u, b.sigma_u) && same_bits(a.strain.exx, b.strain.exx) &&
@@ -197,7 +198,7 @@ Roi ring() {
   return roi;
 }
 
-/// Subsets that do not move as one.
+/// Sequences with subsets that do not move as one.
 std::vector<Sequence> torn_sequences() {
   const Motion slip{.kind = MotionKind::crack, .amplitude = 0, .crack_y = 150, .slip = 1.5};
   const Motion opening{
@@ -324,14 +325,14 @@ TEST_F(TrackOnGpu, OutOfMemoryIsSlowerAndGivesTheSameResult) {
   const auto frames = frames_of(speckle(1600, 1400, {0, 0.5, 1}, {.u = 2.3, .v = 0.4}));
   const TrackOptions options = options_with(21, 2);
   const auto wanted = track_on("cuda", options, frames, {});
-  constexpr std::size_t left = 300 << 20;  // the points alone take more
+  constexpr std::size_t left = 300 << 20;  // less than the points alone take
   kernels::DeviceBuffer others;
   others.reserve(kernels::free_memory() - left);
   const auto fields = track_on("cuda", options, frames, {});
   for (std::size_t i = 0; i < fields.size(); ++i) EXPECT_TRUE(identical(wanted[i], fields[i])) << i;
 }
 
-/// With enough points for several GPUs.
+/// Sequences with enough points for several GPUs.
 std::vector<Sequence> shared_sequences() {
   const Motion stretch{.kind = MotionKind::affine, .u = 3.1, .ux = 0.01, .vy = -0.02};
   const Motion crack{.kind = MotionKind::crack, .amplitude = 6, .crack_y = 150};
@@ -364,7 +365,7 @@ class SharedSequence : public test::GpuTest, public testing::WithParamInterface<
 
 TEST_P(SharedSequence, GivesTheResultOfOneGpu) {
   auto frames = frames_of(GetParam().synth);
-  frames.push_back(Image(frames[0].size(), ScalarType::u8));  // all is lost
+  frames.push_back(Image(frames[0].size(), ScalarType::u8));  // a black frame, in which all points are lost
   frames.push_back(frames[1]);
   Grid grid;
   const auto alone = track_on("cuda", GetParam().options, frames, GetParam().roi, &grid);
@@ -382,7 +383,7 @@ INSTANTIATE_TEST_SUITE_P(Track, SharedSequence, testing::ValuesIn(shared_sequenc
   return "case_" + name;
 });
 
-/// Bands have as many rows as six subsets.
+/// Sequences measured in bands with the height of six subsets.
 std::vector<Sequence> banded_sequences() {
   std::vector<Sequence> all = shared_sequences();
   for (const Sequence& sequence : sequences()) all.push_back(sequence);
@@ -395,8 +396,8 @@ std::vector<Sequence> banded_sequences() {
   return all;
 }
 
-/// A subset that spreads over more rows than are there is lost with bands and without, but may be so for
-/// another reason: a few of those that wander at a crack.
+/// Expects equal statuses. A subset that spreads over more rows than a band has is lost with and without
+/// bands, but perhaps for different reasons: this affects a few subsets that wander at a crack.
 void expect_same_status(const Field& whole, const Field& banded, const Grid& grid) {
   std::int64_t other = 0;
   for (std::size_t k = 0; k < whole.status.size(); ++k) {
@@ -412,7 +413,7 @@ class BandedSequence : public test::GpuTest, public testing::WithParamInterface<
 
 TEST_P(BandedSequence, GivesTheResultOfWholeImages) {
   auto frames = frames_of(GetParam().synth);
-  frames.push_back(Image(frames[0].size(), frames[0].type()));  // all is lost
+  frames.push_back(Image(frames[0].size(), frames[0].type()));  // a black frame, in which all points are lost
   frames.push_back(frames[1]);
   TrackOptions options = GetParam().options;
   Grid grid;
@@ -455,7 +456,7 @@ TEST_F(TrackOnGpu, BandsTakeFramesInGpuMemory) {
   }
 }
 
-/// Every GPU, used alone, gives the same.
+/// Every GPU alone gives the same result.
 TEST_F(TrackOnGpu, EveryGpuGivesTheSameResult) {
   const auto frames = frames_of(speckle(400, 360, {0, 1}, {.u = 3.1, .v = 0.2}));
   const Field first = track_on("cuda:0", options_with(21, 4), frames, {})[0];

@@ -12,10 +12,11 @@
 #include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
-// Splines: GPU against CPU.
+// Tests splines on the GPU against the CPU.
 namespace dic {
 namespace {
 
+using namespace refine;
 using namespace test;
 
 struct SplineCase {

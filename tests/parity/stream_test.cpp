@@ -12,13 +12,13 @@
 #include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
-// A stream on the GPU gives what a Tracker measures, whatever else runs.
+// Tests that a stream on the GPU gives the results of a Tracker regardless of what else runs.
 namespace dic {
 namespace {
 
 constexpr int width = 301, height = 240;
 
-/// Speckle that has moved by (0.3 k, -0.2 k) in frame k.
+/// Frames of speckle; frame k has moved by (0.3 k, -0.2 k) px.
 std::vector<Image> frames(int count, unsigned seed, int w = width, int h = height) {
   const test::Speckle speckle(w, h, 2, seed, 40);
   std::vector<Image> out;
@@ -44,7 +44,7 @@ std::vector<Field> tracked_one_by_one(const std::vector<Image>& images, Referenc
   return fields;
 }
 
-/// To the bit: NaN where a point was not measured.
+/// Expects equality to the bit; NaN equals NaN where a point was not measured.
 void expect_same(const Field& a, const Field& b) {
   EXPECT_EQ(a.status, b.status);
   ASSERT_EQ(a.u.size(), b.u.size());
@@ -101,7 +101,7 @@ TEST_F(StreamOnGpu, FieldsOutliveLaterFramesAndTheStream) {
 
 TEST_F(StreamOnGpu, SeveralGpusAreComparedWithOne) {
   bench::TrackCase shape;
-  shape.size = 900;  // points enough for two
+  shape.size = 900;  // enough points for two GPUs
   shape.options.device = "cuda:0,0";
   const bench::StreamTiming timing = bench::track_stream(shape, 5);
   EXPECT_EQ(timing.gpus, 2);
@@ -118,7 +118,7 @@ TEST_F(StreamOnGpu, TakesFramesInGpuMemory) {
   const std::vector<Image> images = frames(5, 4);
   const std::vector<Field> expected = tracked_one_by_one(images, ReferenceStrategy::first);
   const kernels::Stream queue;
-  kernels::DeviceBuffer buffer;  // one for all frames
+  kernels::DeviceBuffer buffer;  // one buffer for all frames
   constexpr int pitch = width + 19;
   TrackStream stream(options(), images[0]);
   for (std::size_t k = 0; k < images.size(); ++k) {
@@ -154,7 +154,7 @@ class GpuImage {
   kernels::DeviceBuffer memory_;
 };
 
-/// Reference and frame both from the host, and both from the memory of the GPU.
+/// Results with reference and frame both in host memory, and both in GPU memory.
 std::array<FrameResult, 2> from_host_and_gpu(const TrackOptions& given, const Image& reference,
                                              const Image& frame) {
   const GpuImage gpu_reference(reference), gpu_frame(frame);
@@ -184,7 +184,7 @@ TEST_F(StreamOnGpu, FiltersImagesInGpuMemory) {
   }
 }
 
-/// Means over 5x5 px.
+/// The image blurred by means over 5x5 px.
 Image out_of_focus(const Image& image) {
   return test::converted<std::uint8_t>(
       test::image_of(image.width(), image.height(),

@@ -5,7 +5,7 @@
 #include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
-// A whole measurement on the GPU against the CPU's, and both against the motion that was put in.
+// Tests a whole measurement on the GPU against the CPU, and both against the known motion.
 namespace dic {
 namespace {
 
@@ -22,7 +22,8 @@ struct Pair {
     const test::Speckle speckle(width, height, 2.2, 9);
     const auto grey = [&](double x, double y) { return test::grey_of(speckle(x, y)); };
     const auto moved = [&](double x, double y) {
-      double from_x = x, from_y = y;  // where (x, y) comes from: slopes are small, so that this converges
+      // origin of the material at (x, y); the iteration converges because slopes are small
+      double from_x = x, from_y = y;
       for (int i = 0; i < 20; ++i) {
         const double u = true_u(from_x, from_y), v = true_v(from_x, from_y);
         from_x = x - u, from_y = y - v;
@@ -34,8 +35,7 @@ struct Pair {
   }
 };
 
-/// A slanted edge and a round hole: subsets that the ROI cuts in many ways, beside those that the border
-/// cuts.
+/// A ROI with a slanted edge and a round hole, which cuts subsets in many ways in addition to the border.
 Roi slanted_roi_with_hole() {
   Roi roi;
   roi.mask = Image({width, height}, ScalarType::u8);
@@ -114,7 +114,7 @@ TEST_F(ParityTrack, ACameraCorrectsAlike) {
     }
   }
   EXPECT_GT(measured, 2000);
-  EXPECT_LE(different, 40);  // the CPU alone measures what the border cuts
+  EXPECT_LE(different, 40);  // only the CPU measures subsets cut by the border
 }
 
 }  // namespace

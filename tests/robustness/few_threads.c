@@ -1,4 +1,4 @@
-/* Loaded before the program: the system starts DIC_TEST_THREADS threads and no more. */
+/* A preloaded library that lets the system start at most DIC_TEST_THREADS threads. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -20,11 +20,11 @@ import numpy as np
 import tifffile
 
 MOTION = (3.3, -2.4)
-BLOCK = 2500  # px of a square of its own texture
+BLOCK = 2500  # px: side of a square with its own texture
 
 
 def block(seed, u, v, bits):
-    """Smooth noise, moved in the frequency domain, where motion is exact."""
+    """Smooth noise that is moved in the frequency domain, where motion is exact."""
     noise = np.random.default_rng(seed).standard_normal((BLOCK, BLOCK)).astype(np.float32)
     y, x = np.fft.fftfreq(BLOCK)[:, None].astype(np.float32), np.fft.rfftfreq(BLOCK)[None].astype(np.float32)
     grey = np.fft.irfft2(np.fft.rfft2(noise) * np.exp(-60 * (x * x + y * y) - 2j * np.pi * (x * u + y * v)), s=noise.shape)

@@ -1,4 +1,4 @@
-"""A long run: memory, descriptors and throughput at its begin and at its end.
+"""A long run: memory, descriptors and throughput at the beginning and at the end.
 
     python soak.py DIC [--frames 20000] [--size 64] [--device cpu] [--check]
 
@@ -44,7 +44,7 @@ def resident_megabytes(pid):
 
 
 def sample(pid, log):
-    """Seconds, frames that are done, MB, descriptors."""
+    """Seconds, number of finished frames, MB, descriptors."""
     with log.open("rb") as file:
         done = file.read().count(b'"frame"')
     return time.monotonic(), done, resident_megabytes(pid), len(os.listdir(f"/proc/{pid}/fd"))
@@ -63,14 +63,14 @@ def run(folder, arguments):
             if taken[2] > 0 and program.poll() is None:
                 samples.append(taken)
         except (FileNotFoundError, ProcessLookupError, IndexError):
-            pass  # not begun, or just ended
+            pass  # the program has not started or has just ended
     if program.returncode != 0:
         sys.exit(f"dic ended with {program.returncode}")
     return samples
 
 
 def part(samples, begin, end, frames):
-    """Of the samples in which the run had done this part of its frames."""
+    """Statistics of the samples between these fractions of the run's frames."""
     inside = [s for s in samples if begin * frames <= s[1] <= end * frames]
     if len(inside) < 2 or inside[0][1] == inside[-1][1]:
         sys.exit(f"too few samples between {begin:.0%} and {end:.0%}: take more frames")
@@ -98,7 +98,7 @@ def main():
         problems.append(f"{done} of {arguments.frames} frames were done")
     if report["end"]["descriptors"] > report["begin"]["descriptors"] + 2:
         problems.append("descriptors grow")
-    # What run.json says of a frame stays in memory: less than 2 KB.
+    # The entry of a frame in run.json stays in memory; it has less than 2 KB.
     if grown > 4 + 2e-3 * arguments.frames:
         problems.append(f"memory grew by {grown:.1f} MB")
     if report["end"]["frames_per_second"] < 0.2 * report["begin"]["frames_per_second"]:

@@ -22,7 +22,7 @@ def snapshot(folder):
 
 
 class ReferenceTest(ProgramTest):
-    """What is wrong with the first frame ends the run."""
+    """A problem with the first frame ends the run."""
 
     def refuse_reference(self, name, words, code=1):
         write_image(self.folder / "good.png", speckle(120, 140))
@@ -59,7 +59,7 @@ class ReferenceTest(ProgramTest):
 
 
 class OptionsTest(ProgramTest):
-    """What makes no sense is wrong usage, and says what would make sense."""
+    """Invalid values are usage errors whose message names valid ones."""
 
     def refuse_options(self, words, *options, size=(120, 140)):
         self.refuse(2, words, "track", *self.sequence(SHIFTS[:2], size), *options)
@@ -209,7 +209,7 @@ class FramesTest(ProgramTest):
 
 
 def as_other_user(test):
-    """Options that run the program as a user without rights; root may write anywhere."""
+    """Options that run the program as a user without rights, because root may write anywhere."""
     if os.geteuid() != 0:
         return {}
     options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
@@ -221,7 +221,7 @@ def as_other_user(test):
 
 
 class OutputTest(ProgramTest):
-    """Earlier results, and files of others, stay as they were."""
+    """Earlier results and foreign files stay unchanged."""
 
     def setUp(self):
         super().setUp()
@@ -279,7 +279,7 @@ class OutputTest(ProgramTest):
         self.assert_untouched()
 
     def test_full_disk(self):
-        """A limit on the size of files stops writing at any byte, as a full disk does."""
+        """A limit on file sizes stops writing at any byte, as a full disk does."""
         def limited(limit):
             return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))}
 
@@ -287,7 +287,7 @@ class OutputTest(ProgramTest):
         for limit in (0, 100, 4000, whole // 2, whole - 1):
             with self.subTest(limit):
                 self.refuse(1, ["space"], "track", *self.frames, *QUICK, "--csv", "--force", **limited(limit))
-                for unfinished in self.out.glob(".dic-*.new"):  # for --resume
+                for unfinished in self.out.glob(".dic-*.new"):  # kept for --resume
                     shutil.rmtree(unfinished)
                 self.assert_untouched()
                 done = self.refuse(1, ["space"], "track", *self.frames, *QUICK, "-o", "new", **limited(limit))

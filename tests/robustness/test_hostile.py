@@ -28,7 +28,7 @@ class TiffTest(ProgramTest):
         self.refuse(1, [name, "TIFF"], "track", name, "b.png", *QUICK)
 
     def change_tag(self, tag, change):
-        """A TIFF of strips of 8 rows, with an array of its directory changed."""
+        """A TIFF with strips of 8 rows in which an array of the directory is changed."""
         tifffile.imwrite(self.folder / "a.tif", self.grey, rowsperstrip=8)
         data = bytearray((self.folder / "a.tif").read_bytes())
         with tifffile.TiffFile(self.folder / "a.tif") as file:
@@ -74,7 +74,7 @@ class TiffTest(ProgramTest):
 
 class HeaderTest(ProgramTest):
     def test_headers_that_claim_gigabytes(self):
-        """Refused before the memory is taken: the program may have 1 GB."""
+        """The image is refused before memory is allocated; the program may use 1 GB."""
         write_image(self.folder / "b.png", speckle(120, 140))
         write_image(self.folder / "small.png", np.zeros((8, 8)))
         png = bytearray((self.folder / "small.png").read_bytes())
@@ -166,7 +166,7 @@ class OptionsTest(ProgramTest):
 
 
 class StrangersResultTest(ProgramTest):
-    """Results that somebody made to do harm: nothing is written outside, run or passed on, and every command ends."""
+    """Malicious results: nothing is written outside, executed or passed on, and every command ends."""
 
     COMMANDS = (("report", "--force", "-o", "out/report.html"), ("export", "-o", "out/table.csv"),
                 ("export", "--to", "npz", "-o", "out/table.npz"), ("export", "--to", "mat", "-o", "out/table.mat"),
@@ -180,7 +180,7 @@ class StrangersResultTest(ProgramTest):
         self.made = (self.folder / "dic_out/result.vtkhdf").read_bytes()
 
     def around(self):
-        """What lies in the folder and above it, but for what the commands may write."""
+        """The files in the folder and above it, except those that the commands may write."""
         below = {path.relative_to(self.folder): path.read_bytes() for path in self.folder.rglob("*")
                  if path.is_file() and self.folder / "out" not in path.parents}
         return below, {path.name for path in self.folder.parent.iterdir() if path.name.startswith("evil")}

@@ -62,13 +62,13 @@ class InterruptionTest(ProgramTest):
             path.unlink() if path.is_file() else path.rmdir()
 
     def test_at_any_moment(self):
-        """Whatever the moment, the program says 130 (or ended before), and no half file has a final name."""
+        """At any moment, the program exits with 130 (or ended before), and no incomplete file has a final name."""
         for milliseconds in (0, 5, 10, 20, 40, 80, 160, 320):
             with self.subTest(milliseconds), self.start() as program:
                 time.sleep(milliseconds / 1000)
                 program.send_signal(signal.SIGTERM)
                 _, errors = program.communicate(timeout=60)
-                # -SIGTERM: before the program could ask for the signal.
+                # -SIGTERM: the program was killed before it installed its handler.
                 self.assertIn(program.returncode, (130, -signal.SIGTERM), errors)
                 if (self.folder / "dic_out/run.json").exists():
                     self.check_saved()
@@ -102,7 +102,7 @@ class InterruptionTest(ProgramTest):
 
 class MemoryTest(ProgramTest):
     def peak_megabytes(self, *arguments):
-        """Largest resident memory of one run."""
+        """Largest resident memory of a run, MB."""
         program = subprocess.Popen([dic_program.PROGRAM, "track", *arguments], cwd=self.folder,
                                    stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(program.pid, 0)
@@ -129,7 +129,7 @@ class MemoryTest(ProgramTest):
         self.assertLess(long, short + 8)
 
     def test_what_a_frame_leaves_is_small(self):
-        """Its entry in the summary and in run.json; not its part of the index of the result."""
+        """A frame leaves its entry in the summary and in run.json, but not its part of the result's index."""
         if dic_program.is_sanitized():
             self.skipTest("sanitizers take memory of their own")
         self.sequence([(0, 0), (0.4, 0.2)], (64, 64), "{}.png")

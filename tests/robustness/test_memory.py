@@ -13,11 +13,11 @@ import dic_program
 from dic_program import ProgramTest, main
 
 HEIGHT, WIDTH = 3000, 4000
-LIMIT = 200  # MB; in one piece it is twice as much
+LIMIT = 200  # MB; the image in one piece takes twice as much
 
 
 def texture(u, v, seed=3):
-    """Smooth noise of known motion, float in 0..255: moved in the frequency domain, where motion is exact."""
+    """Smooth noise of known motion, float in 0..255, moved in the frequency domain, where motion is exact."""
     noise = np.random.default_rng(seed).standard_normal((HEIGHT, WIDTH))
     y, x = np.fft.fftfreq(HEIGHT)[:, None], np.fft.rfftfreq(WIDTH)[None]
     spectrum = np.fft.rfft2(noise) * np.exp(-60 * (x**2 + y**2) - 2j * np.pi * (x * u + y * v))
@@ -31,7 +31,7 @@ class MemoryTest(ProgramTest):
         cls.images = [texture(0, 0), texture(2.25, -1.6)]
 
     def peak(self, *arguments):
-        """Megabytes that were resident at most."""
+        """Largest resident memory, MB."""
         most = 0
         with subprocess.Popen([dic_program.PROGRAM, *arguments], cwd=self.folder, stderr=subprocess.PIPE, text=True) as run:
             while run.poll() is None:

@@ -1,4 +1,4 @@
-"""What stands where a result is to go: python test_output.py DIC"""
+"""Results in folders with earlier or foreign files: python test_output.py DIC"""
 
 import os
 import signal
@@ -23,7 +23,7 @@ class OutputTest(ProgramTest):
         return {str(path.relative_to(self.out)) for path in self.out.rglob("*")}
 
     def test_two_runs_into_one_new_folder(self):
-        """Each result is of one run alone, whoever was first; the other one says why it ends."""
+        """Each result comes from a single run, no matter which was first; the other run says why it ends."""
         many = self.frames[:1] + self.frames[1:] * 10
         for attempt in range(3):
             output = f"out{attempt}"
@@ -77,7 +77,8 @@ class OutputTest(ProgramTest):
         (self.out / "result.vtkhdf").unlink()
         (self.out / "csv").symlink_to("../mine")
         self.refuse(1, ["csv", "not written by dic"], "track", *self.frames, *QUICK, "--csv", "--force")
-        (self.out / ".dic-files").write_text("result.vtkhdf\nrun.json\n.dic-frames.jsonl\ncsv/frame_1.csv\n../secret\n")  # tampered with
+        # a manipulated list
+        (self.out / ".dic-files").write_text("result.vtkhdf\nrun.json\n.dic-frames.jsonl\ncsv/frame_1.csv\n../secret\n")
         self.track("--force")
         self.assertEqual((mine / "frame_1.csv").read_text(), "mine")
         self.assertEqual((self.folder / "secret").read_text(), "mine")

@@ -27,7 +27,8 @@ class ProcessesTest(ProgramTest):
         self.options = ["--subset", "21", "--step", "6", "--device", "cpu", "--threads", "1"]
 
     def mpirun(self, processes, *arguments, frames="frame_*.png"):
-        # Open MPI unloads its plug-ins before the leak sanitizer, which then cannot tell whose memory it is, looks at what they left.
+        # Open MPI unloads its plug-ins before the leak sanitizer checks their memory, which can then not be
+        # attributed and suppressed.
         environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                        "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
         return subprocess.Popen(["mpirun", "--oversubscribe", "-n", str(processes), dic_program.PROGRAM, "track", frames,
@@ -76,7 +77,7 @@ class ProcessesTest(ProgramTest):
         self.assertEqual((self.folder / "probe/probe.json").read_text().count("frame_"), FRAMES)
 
     def test_few_large_images_by_rows(self):
-        """Two frames and three processes: bands of rows of the grid."""
+        """Two frames and three processes: the grid is measured in bands of rows."""
         for k in range(3):
             write_image(self.folder / f"large_{k}.png", speckle(700, 300, 1.3 * k, -0.6 * k))
         options = ["--subset", "21", "--step", "4", "--device", "cpu", "--threads", "1", "--csv", "--scale", "0.1", "--fps", "2"]
@@ -90,7 +91,7 @@ class ProcessesTest(ProgramTest):
         self.assertGreaterEqual(same.mean(), 0.9999)
         for name in ("u", "v"):
             np.testing.assert_allclose(joined[name][same], one[name][same], rtol=0, atol=1e-5)  # mm: 1e-4 px
-        for name in ("exx", "sigma_u", "zncc", "iterations"):  # nothing is different at the edges of bands
+        for name in ("exx", "sigma_u", "zncc", "iterations"):  # values are the same at the edges of bands
             np.testing.assert_array_equal(joined[name], one[name], name)
         for name in sorted(os.listdir(self.folder / "alone/csv")):
             self.assertEqual((self.folder / "alone/csv" / name).read_bytes(), (self.folder / "out/csv" / name).read_bytes())
@@ -111,7 +112,7 @@ class ProcessesTest(ProgramTest):
         self.assertEqual(self.fields("elsewhere")["u"].shape[0], FRAMES)
 
     def killed(self, processes, *arguments, **options):
-        """stderr of a run of which a process was killed as soon as a part of the result was there."""
+        """stderr of a run in which a process was killed as soon as a part of the result existed."""
         with self.mpirun(processes, *arguments, **options) as run:
             while run.poll() is None and not list((self.folder / "out").glob("parts/*/result.vtkhdf")):
                 time.sleep(0.01)

@@ -1,6 +1,6 @@
-"""Runs that are killed, or whose disk is full, and go on with --resume: python test_resume.py DIC
+"""Runs that are killed, or that fill the disk, and are resumed with --resume: python test_resume.py DIC
 
-DIC_KILLS is the number of kills, 4 where it is not given."""
+DIC_KILLS is the number of kills, by default 4."""
 
 import json
 import os
@@ -22,7 +22,7 @@ FRAMES = 30
 
 
 def turned(height, width, angle):
-    """A pattern that was turned about the middle."""
+    """A pattern that is rotated about the middle."""
     y, x = np.mgrid[0:height, 0:width].astype(float)
     x, y = x - width / 2, y - height / 2
     c, s = np.cos(angle), np.sin(angle)
@@ -48,13 +48,13 @@ class ResumeTest(ProgramTest):
                                 stderr=subprocess.PIPE, text=True)
 
     def lines(self, output):
-        """What the log says about frames."""
+        """The entries of the log about frames."""
         log = self.folder / output / ".dic-frames.jsonl"
         whole = [line for line in log.read_bytes().split(b"\n")[:-1]] if log.exists() else []
         return [line for line in map(json.loads, whole) if "frame" in line]
 
     def check_readable(self, output, whole, at_least):
-        """What was reported as done is there for h5py and VTK, and equal to a run that was not killed."""
+        """h5py and VTK read all frames reported as done, equal to those of a run that was not killed."""
         path = self.folder / output / "result.vtkhdf"
         if at_least == 0:
             return {}
@@ -64,13 +64,13 @@ class ResumeTest(ProgramTest):
                 frames = int(file["VTKHDF/Steps"].attrs["NSteps"])
                 self.assertGreaterEqual(frames, at_least)
                 self.assertGreaterEqual(len(file["dic/frames"]), frames)
-                # More make VTK write beyond its memory.
+                # With more values than frames, VTK writes beyond its memory.
                 self.assertLessEqual(len(file["VTKHDF/Steps/Values"]), frames)
                 for name, data in file["VTKHDF/PointData"].items():
                     self.assertGreaterEqual(len(data), frames)
                     np.testing.assert_array_equal(data[:frames], whole[name][:frames], name)
                     places[name] = [data.id.get_chunk_info(k).byte_offset for k in range(frames)]
-        if at_least == 1:  # VTK 9.7 takes one step for none
+        if at_least == 1:  # VTK 9.7 treats one step as none
             return places
         reader = vtkHDFReader()
         reader.SetFileName(str(path))
@@ -83,7 +83,7 @@ class ResumeTest(ProgramTest):
         return places
 
     def check_equal(self, output, whole="whole"):
-        """The same bits, the same tables, the same run.json but for times and dates."""
+        """Expects the same bits, the same tables, and the same run.json except for times and dates."""
         one, other = self.fields(output), self.fields(whole)
         self.assertEqual(one.keys(), other.keys())
         for name, values in one.items():
@@ -192,7 +192,7 @@ class ResumeTest(ProgramTest):
         self.check_equal("out")
 
     def test_after_a_power_failure(self):
-        """Another start of the machine: only what was marked as on the disk counts; the rest is measured again."""
+        """After a restart of the machine, only frames marked as on the disk count; the rest is measured again."""
         self.succeed(*self.track("whole"))
         self.kill_after(8, *self.track("out"))
         log = self.folder / "out/.dic-frames.jsonl"
@@ -202,12 +202,12 @@ class ResumeTest(ProgramTest):
         path = self.folder / "out/result.vtkhdf"
         with h5py.File(path) as file:
             chunks = [file["u"].id.get_chunk_info(k) for k in range(4, len(file["u"]))]
-        with path.open("r+b") as file:  # what the disk has not got
+        with path.open("r+b") as file:  # data that did not reach the disk
             for chunk in chunks:
                 file.seek(chunk.byte_offset)
                 file.write(bytes(chunk.size))
         self.succeed(*self.track("out", "--resume"))
-        # Of frame 4 there is no state any more: the next one starts elsewhere.
+        # The state of frame 4 no longer exists, so the next frame starts elsewhere.
         one, other = self.fields("out"), self.fields("whole")
         np.testing.assert_array_equal(one["status"], other["status"])
         for name in ("u", "v"):
@@ -216,8 +216,8 @@ class ResumeTest(ProgramTest):
         self.assertEqual(len(self.run_json("out")["frames"]), FRAMES)
 
     def test_other_reference_strategies(self):
-        """Where each frame needs those before: nothing is measured twice, and 1e-4 px of a run that was not killed."""
-        for k in range(FRAMES + 1):  # turns too far for the first reference
+        """If frames depend on earlier ones, nothing is measured twice, and values are within 1e-4 px of a whole run."""
+        for k in range(FRAMES + 1):  # rotates too far for the first reference
             (self.folder / self.frames[k]).unlink()
             write_image(self.folder / self.frames[k], turned(200, 220, 0.03 * k))
         for strategy in ("previous", "auto"):
@@ -239,7 +239,7 @@ class ResumeTest(ProgramTest):
                 self.assertLess(np.nanmax(np.abs(fields[name] - whole[name])[same]), 1e-4, (strategy, name))
 
     def test_replacing_run_goes_on(self):
-        """A run with --force that is killed leaves the earlier result as it was, and can be gone on with."""
+        """A killed run with --force leaves the earlier result unchanged, and can be resumed."""
         self.succeed("track", *self.frames[:3], "-o", "out", "--no-pictures")
         before = (self.folder / "out/result.vtkhdf").read_bytes()
         self.succeed(*self.track("whole"))
@@ -257,7 +257,7 @@ class ResumeTest(ProgramTest):
         self.assertFalse(list((self.folder / "out").glob(".dic-*.new")))
 
     def test_full_disk(self):
-        """What was measured until the disk was full is there, and the run goes on when there is space."""
+        """Frames measured before the disk was full are kept, and the run resumes when there is space."""
         if os.geteuid() != 0:
             self.skipTest("only root can mount a small disk")
         disk = self.folder / "disk"

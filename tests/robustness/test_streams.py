@@ -1,4 +1,4 @@
-"""Standard streams that are full or closed, and no text in files: python test_streams.py DIC"""
+"""Full or closed standard streams, whose output must not end up in files: python test_streams.py DIC"""
 
 import shutil
 import subprocess
@@ -28,10 +28,10 @@ class StreamsTest(ProgramTest):
                 self.assertEqual(done.returncode, 1, arguments + redirection + done.stderr)
                 self.assertIn("could not be written", done.stderr)
                 shutil.rmtree(self.folder / "new", ignore_errors=True)
-        self.assertEqual(len(self.run_json()["frames"]), 1)  # the result itself is whole
+        self.assertEqual(len(self.run_json()["frames"]), 1)  # the result itself is complete
 
     def test_closed_streams(self):
-        """What libraries print must not land in the files that got the numbers of closed streams."""
+        """Output of libraries must not end up in files whose descriptors have the numbers of closed streams."""
         self.sequence([(0, 0), (0.3, 0.2)])
         damaged = (self.folder / "frame_0.png").read_bytes()
         (self.folder / "damaged.png").write_bytes(damaged[:60] + b"xx" + damaged[62:])

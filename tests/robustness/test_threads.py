@@ -1,4 +1,4 @@
-"""A system that starts only so many threads: python test_threads.py DIC FEW_THREADS"""
+"""A system that limits the number of threads: python test_threads.py DIC FEW_THREADS"""
 
 import os
 import re
@@ -24,7 +24,7 @@ class FewThreadsTest(ProgramTest):
         return {**os.environ, "LD_PRELOAD": FEW_THREADS, "DIC_TEST_THREADS": str(threads)}
 
     def check(self, *arguments, most):
-        """Ends with a sentence, until there are enough threads."""
+        """The program ends with a message until it gets enough threads."""
         codes = []
         for threads in (0, 1, 2, 3, 5, 8, 13, 21, most):
             done = self.dic(*arguments, "--threads", "4", env=self.environment(threads))

@@ -1,4 +1,4 @@
-"""dic watch: images that come while it runs: python test_watch.py DIC"""
+"""dic watch with images that arrive while it runs: python test_watch.py DIC"""
 
 import json
 import os
@@ -41,7 +41,7 @@ class WatchTest(ProgramTest):
         return program, lines
 
     def put(self, k, name=None):
-        """As a camera does that writes beside and moves."""
+        """Writes an image to another name and moves it, as some cameras do."""
         beside = self.folder / "beside"
         shutil.copyfile(self.ready / self.names[k], beside)
         beside.rename(self.camera / (name or self.names[k]))
@@ -51,7 +51,7 @@ class WatchTest(ProgramTest):
         self.assertEqual(program.returncode, code, program.stderr.read())
 
     def check_equal_to_track(self, frames=FRAMES, within=0):
-        """within: px, where a frame started elsewhere."""
+        """within: tolerance, px, for frames that started elsewhere."""
         self.succeed("track", *[f"ready/{name}" for name in self.names[:frames + 1]], *self.options, "-o", "whole")
         for name, values in self.fields("whole").items():
             if name in ("u", "v") or within == 0:
@@ -70,7 +70,7 @@ class WatchTest(ProgramTest):
             self.assertEqual(line["extensometers"][0]["gauge_length"], 100)
             self.assertLess(abs(line["extensometers"][0]["strain"]), 2e-3)
             self.assertLess(line["latency"], 20)
-            # What was told is in the file, while it grows.
+            # The reported frames can be read from the file while it grows.
             for options in ({}, {"swmr": True}):
                 with h5py.File(self.folder / "dic_out/result.vtkhdf", **options) as file:
                     self.assertEqual(int(file["VTKHDF/Steps"].attrs["NSteps"]), k)
@@ -103,7 +103,7 @@ class WatchTest(ProgramTest):
         with open(self.camera / self.names[2], "wb") as file:
             file.write(content[:len(content) // 2])
             file.flush()
-            self.put(3)  # the next one is whole before
+            self.put(3)  # the next image is complete earlier
             time.sleep(0.8)
             self.assertTrue(lines.empty(), "a frame that is not whole was taken")
             file.write(content[len(content) // 2:])
@@ -113,7 +113,7 @@ class WatchTest(ProgramTest):
         self.check_equal_to_track(3)
 
     def test_closed_before_it_was_whole(self):
-        """As a copy that is interrupted and goes on."""
+        """The image arrives as a copy that is interrupted and continued."""
         program, lines = self.watch("--until", "2")
         self.put(0)
         self.put(1)

@@ -11,7 +11,7 @@
 
 namespace dic::test {
 
-/// Skips the test where the backend has no device.
+/// Skips the test if the backend has no device.
 inline void skip_without_device_of(const std::string& backend) {
   std::string reason;
   if (backend == "cuda" && cuda_devices(reason).empty()) return skip_without_gpu(reason);
@@ -19,7 +19,7 @@ inline void skip_without_device_of(const std::string& backend) {
     if (const OpenClInfo opencl = opencl_info(); opencl.devices.empty()) skip_without_opencl(opencl.note);
 }
 
-/// The backends of this build beside the CPU.
+/// The backends of this build other than the CPU.
 inline std::vector<std::string> other_backends() {
   std::vector<std::string> names;
   for (const CorrelateVariant& variant : correlate_variants())

@@ -19,7 +19,7 @@ struct TestImage {
     const auto size = static_cast<std::ptrdiff_t>(dic::size_of(type));
     const std::ptrdiff_t row = (width + padding) * size;
     bytes.resize(static_cast<std::size_t>(row * height + size));
-    // Starts one element late, and not a byte follows the last row: tools find every overrun.
+    // The data starts one element late and no byte follows the last row, so that tools find every overrun.
     view = {bytes.data() + (padding ? size : 0), type, width, height, row, 0};
   }
   template <typename T>

@@ -1,4 +1,4 @@
-"""What the tests in Python share: running the program, speckle with known motion, reading results."""
+"""Shared code of the Python tests: running the program, speckle with known motion, reading results."""
 
 import json
 import os
@@ -16,13 +16,13 @@ PROGRAM = None
 
 
 def is_sanitized():
-    """The program was built with a sanitizer, which takes address space and time of its own."""
+    """True if the program was built with a sanitizer, which needs additional address space and time."""
     program = Path(PROGRAM).read_bytes()
     return b"__asan_init" in program or b"__tsan_init" in program
 
 
 def speckle(height, width, u=0.0, v=0.0, seed=1):
-    """Grey levels of a pattern that moved by (u, v) px, float64 in 0..255.
+    """Grey levels of a pattern that was moved by (u, v) px, float64 in 0..255.
 
     Waves of random direction, length and phase: exact between pixels, so that the motion is.
     """
@@ -45,7 +45,7 @@ def write_image(path, grey, dtype=np.uint8):
 
 
 class ProgramTest(unittest.TestCase):
-    """Each test has a folder of its own, which is also the program's working directory."""
+    """Base of tests that each have their own folder, which is also the program's working directory."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -62,7 +62,7 @@ class ProgramTest(unittest.TestCase):
         return done
 
     def refuse(self, code, words, *arguments, **options):
-        """The program ends with `code` and one message that holds all `words`."""
+        """Expects the program to end with `code` and one message that contains all `words`."""
         done = self.dic(*arguments, **options)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertTrue(done.stderr.startswith("dic: "), done.stderr)
@@ -87,7 +87,7 @@ class ProgramTest(unittest.TestCase):
             return {name: data[()] for name, data in file["VTKHDF/PointData"].items()}
 
     def assert_moved(self, fields, frame, u, v, within=0.02, edge=1):
-        """Every point but the outermost `edge` rows, whose subsets are cut, was measured and moved by (u, v)."""
+        """Expects all points but the outermost `edge` rows, whose subsets are cut, to have moved by (u, v)."""
         interior = (frame, slice(edge, -edge), slice(edge, -edge))
         self.assertTrue((fields["status"][interior] == 0).all(), fields["status"][frame])
         self.assertLess(np.abs(fields["u"][interior] - u).max(), within)

@@ -7,7 +7,7 @@
 
 namespace dic::test {
 
-/// Tests that need a GPU.
+/// Base of tests that need a GPU.
 class GpuTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 using Bytes = std::string;
 
-/// A folder of its own for every test, removed behind it.
+/// Gives every test its own folder, which is removed afterwards.
 class Files : public testing::Test {
  protected:
   void SetUp() override {
@@ -89,7 +89,8 @@ void expect_same(const Image& image, const cv::Mat& truth, ScalarType type) {
   expect_pixels<T>(image, [&](int x, int y) { return truth.at<T>(y, x); });
 }
 
-/// While it exists, the process runs as a user without rights: root may read and write anywhere.
+/// Makes the process run as a user without rights while the object exists, because root may read and write
+/// anywhere.
 class AsNobody {
  public:
   AsNobody() : user_(geteuid()) {

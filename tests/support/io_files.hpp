@@ -43,7 +43,7 @@ inline std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// 7 x 5 nodes, two of them outside the ROI.
+/// A grid of 7 x 5 nodes, two of them outside the ROI.
 inline Grid sample_grid() {
   Grid grid{.x0 = 12, .y0 = 20, .step = 4, .nx = 7, .ny = 5, .inside = {}};
   grid.inside.assign(35, 1);

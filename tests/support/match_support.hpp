@@ -46,7 +46,7 @@ class Speckle {
   };
   static constexpr double kMargin = 10;
 
-  /// Cells are 6 sigma wide: blobs two cells away cannot be seen. Counted from 1.
+  /// Cell of a position, counted from 1. Cells are 6 sigma wide, so blobs two cells away are invisible.
   int cell(double position) const {
     return 1 + static_cast<int>(std::floor(std::max(position + kMargin, 0.0) / (6 * sigma_)));
   }
@@ -56,7 +56,7 @@ class Speckle {
   std::vector<std::vector<Blob>> cells_;
 };
 
-/// Image whose pixel q shows the speckle at `material(q)`, grey levels mean +- amplitude or so.
+/// Image whose pixel q shows the speckle at `material(q)`, with grey levels of about mean +- amplitude.
 inline Image render(
     const Speckle& speckle, int width, int height, ScalarType type, double mean, double amplitude,
     const Map& material = [](double x, double y) {

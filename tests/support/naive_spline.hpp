@@ -6,16 +6,16 @@
 #include <cmath>
 #include <dic/refine.hpp>
 
-/// Splines in double from their definition.
+/// Splines computed in double from their definition.
 namespace dic::test {
 
 inline int degree_of(Interpolation interpolation) { return interpolation == Interpolation::cubic ? 3 : 5; }
-/// The factor that the product's coefficients carry.
+/// Factor of the library's coefficients.
 inline double coefficient_scale(Interpolation interpolation) {
   return interpolation == Interpolation::cubic ? 36 : 14400;
 }
 
-/// Centred B-spline by truncated powers.
+/// Centred B-spline, by truncated powers.
 inline double bspline(int degree, double x) {
   double sum = 0, binomial = 1, factorial = 1;
   for (int k = 0; k <= degree + 1; ++k) {
@@ -29,8 +29,8 @@ inline double bspline_derivative(int degree, double x) {
   return bspline(degree - 1, x + 0.5) - bspline(degree - 1, x - 0.5);
 }
 
-/// Coefficients by solving the interpolation conditions; natural boundary: coefficients go on beyond the edge
-/// by reflection in the edge's own.
+/// Coefficients by solving the interpolation conditions; natural boundary: coefficients beyond the edge are
+/// point-reflected about the coefficient at the edge.
 class NaiveSpline {
  public:
   NaiveSpline(const Image& image, Interpolation interpolation) : degree_(degree_of(interpolation)) {

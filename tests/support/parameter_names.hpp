@@ -7,14 +7,15 @@
 
 namespace dic::test {
 
-/// What GoogleTest allows in the name of a parameter: letters, digits and underscores.
+/// The text with only the characters that GoogleTest allows in a parameter name: letters, digits,
+/// underscores.
 inline std::string as_parameter_name(std::string text) {
   for (char& c : text)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   return text;
 }
 
-/// Names a parameter by what prints it.
+/// Names a parameter by its printed text.
 struct PrintedName {
   template <typename T>
   std::string operator()(const testing::TestParamInfo<T>& tested) const {

@@ -16,7 +16,7 @@
 
 namespace dic::test {
 
-/// Calls body once for every SIMD target that this machine and this build have.
+/// Calls body once for every SIMD target of this machine and build.
 template <typename Body>
 void on_every_simd_target(const Body& body) {
   const std::int64_t all = hwy::SupportedTargets();
@@ -53,8 +53,8 @@ inline ShapeParameters curved(ShapeParameters s, double curvature) {
   return s;
 }
 
-/// A reference image whose pixel X shows what the current image shows at X + displacement(X): exact truth
-/// without any inverse.
+/// A reference image whose pixel X shows the same as the current image at X + displacement(X), so that the
+/// truth is exact without an inverse.
 template <typename Displacement>
 struct Pair {
   Image reference, current;
@@ -76,11 +76,11 @@ Pair<Displacement> speckle_pair(int width, int height, double sigma, unsigned se
 inline auto translation(double u, double v) {
   return [=](double, double) { return std::array{u, v}; };
 }
-/// Displacement of a shape function about (cx, cy).
+/// Displacement field of a shape function about (cx, cy).
 inline auto shape_field(const ShapeParameters& s, double cx, double cy) {
   return [=](double x, double y) { return std::array{s.u_at(x - cx, y - cy), s.v_at(x - cx, y - cy)}; };
 }
-/// The parameters of that shape function about another centre.
+/// The parameters of a shape function about a centre that is moved by (dx, dy).
 inline ShapeParameters moved_centre(const ShapeParameters& s, double dx, double dy) {
   ShapeParameters out = s;
   out.u = s.u_at(dx, dy);

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-/// What tests ask of the machine and of the environment.
+/// Requirements of tests on the machine and the environment.
 namespace dic::test {
 
 inline bool is_set_to_1(const char* variable) {
@@ -15,24 +15,24 @@ inline bool is_set_to_1(const char* variable) {
   return value && std::string(value) == "1";
 }
 
-/// DIC_SMALL_TESTS=1: tests leave out what is there for its size alone. For compute-sanitizer, under which a
-/// kernel takes up to some 1000 times as long.
+/// DIC_SMALL_TESTS=1: tests skip large cases. Meant for compute-sanitizer, under which kernels are up to
+/// about 1000 times slower.
 inline bool only_small_tests() { return is_set_to_1("DIC_SMALL_TESTS"); }
 
-/// Skips the test because something is not there. Where the environment sets `requirement` to 1 the test
-/// fails instead.
+/// Skips the test because something is missing. If the environment sets `requirement` to 1, the test fails
+/// instead.
 inline void skip_unless_required(const char* requirement, const std::string& reason) {
   if (is_set_to_1(requirement)) FAIL() << requirement << "=1, but " << reason;
   GTEST_SKIP() << reason;
 }
-/// There is no GPU, or no library that goes with it.
+/// Skips the test because there is no GPU, or no library for it.
 inline void skip_without_gpu(const std::string& reason) { skip_unless_required("DIC_REQUIRE_GPU", reason); }
-/// There is no device of OpenCL.
+/// Skips the test because there is no OpenCL device.
 inline void skip_without_opencl(const std::string& reason) {
   skip_unless_required("DIC_REQUIRE_OPENCL", reason);
 }
 
-/// The folder of real images that DIC_REAL_DATA names.
+/// The folder of real images that DIC_REAL_DATA names, if set.
 inline std::optional<std::filesystem::path> real_data() {
   const char* folder = std::getenv("DIC_REAL_DATA");
   return folder ? std::optional<std::filesystem::path>(folder) : std::nullopt;

@@ -7,13 +7,13 @@
 #include <random>
 #include <vector>
 
-/// Analytic speckle for tests, evaluated in double; shares no code with the product's generator.
+/// Analytic speckle for tests, evaluated in double; shares no code with the library's generator.
 namespace dic::test {
 
 /// Random bumps of both signs: a smooth random function of mean 0 and standard deviation 1.
 class Speckle {
  public:
-  /// Defined over [-margin, width + margin] x [-margin, height + margin]; sigma: of a bump, px.
+  /// A speckle defined over [-margin, width + margin] x [-margin, height + margin]. sigma: of a bump, px.
   Speckle(int width, int height, double sigma, unsigned seed, double margin = 24)
       : sigma_(sigma),
         cell_(kReach * sigma),
@@ -50,7 +50,7 @@ class Speckle {
   struct Bump {
     double x, y, amplitude;
   };
-  static constexpr double kReach = 5;    ///< sigmas: what is cut off is below 4e-6
+  static constexpr double kReach = 5;    ///< cutoff, sigmas: a bump is below 4e-6 there
   static constexpr double kOverlap = 3;  ///< bumps per pi sigma^2
   /// The variance of the sum is density * pi sigma^2 * amplitude^2.
   static constexpr double kAmplitude = 0.57735026918962576;  // 1 / sqrt(kOverlap)
@@ -60,10 +60,10 @@ class Speckle {
   std::vector<std::vector<Bump>> cells_;
 };
 
-/// Grey levels of a value of the speckle: within 20..240 for all but 1 pixel in 2000.
+/// Grey level of a value of the speckle; within 20..240 for all but 1 pixel in 2000.
 inline double grey_of(double value) { return 130 + 31 * value; }
 
-/// f32 image of function(x, y).
+/// An f32 image of function(x, y).
 template <typename Function>
 Image image_of(int width, int height, const Function& function) {
   Image out({width, height}, ScalarType::f32);

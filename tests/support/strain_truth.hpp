@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-/// Strain from its definitions.
+/// Strain computed from its definitions.
 namespace dic::test {
 
 inline Grid full_grid(int nx, int ny, int step = 5) {
@@ -17,7 +17,7 @@ inline Grid full_grid(int nx, int ny, int step = 5) {
   return grid;
 }
 
-/// Strain tensors by matrix functions of Eigen, straight from their definitions.
+/// Strain tensor from its definition, by Eigen's matrix functions.
 inline Eigen::Matrix2d strain_tensor(const Eigen::Matrix2d& gradient, StrainMeasure measure) {
   const Eigen::Matrix2d one = Eigen::Matrix2d::Identity(), f = one + gradient, c = f.transpose() * f;
   switch (measure) {
@@ -37,8 +37,8 @@ inline Eigen::Matrix2d strain_tensor(const Eigen::Matrix2d& gradient, StrainMeas
 
 using Nodes = std::set<std::pair<int, int>>;  ///< (i, j)
 
-/// The usable nodes of a window that are connected with its centre; none when fewer than half of the window,
-/// or where the centre has no values of its own.
+/// The usable nodes of a window that are connected with its centre; none if they are fewer than half of the
+/// window, or if the centre has no values.
 inline Nodes connected_nodes(const Grid& grid, const Field& field, int window, int ci, int cj) {
   const int half = window / 2;
   const auto usable = [&](int i, int j) {
@@ -59,11 +59,11 @@ inline Nodes connected_nodes(const Grid& grid, const Field& field, int window, i
     if (!connected.insert({i, j}).second) continue;
     for (const auto& [di, dj] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}}) queue.push({i + di, j + dj});
   }
-  if (!usable(ci, cj)) connected.erase({ci, cj});  // an outlier: a step on the way only
+  if (!usable(ci, cj)) connected.erase({ci, cj});  // an outlier only serves as a step on the way
   return 2 * static_cast<int>(connected.size()) < window * window ? Nodes{} : connected;
 }
 
-/// One node's displacement gradient by QR over its connected nodes; nothing where there are none.
+/// Computes a node's displacement gradient by QR over its connected nodes; returns false if there are none.
 inline bool naive_gradient(const Grid& grid, const Field& field, int window, int ci, int cj,
                            Eigen::Matrix2d& gradient) {
   const Nodes connected = connected_nodes(grid, field, window, ci, cj);

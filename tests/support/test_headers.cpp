@@ -1,3 +1,3 @@
 #include <gtest/gtest.h>
 
-// Nothing: its precompiled header is that of all tests.
+// An empty source, whose precompiled header is shared by all tests.

@@ -1,4 +1,4 @@
-"""`dic view` under test: started without a browser, asked by raw HTTP."""
+"""`dic view` under test: started without a browser and queried by raw HTTP."""
 
 import http.client
 import json
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 class ViewServer:
-    """Runs until `stop`; address, token, port as printed."""
+    """A server that runs until `stop`; address, token and port are those that it printed."""
 
     def __init__(self, program, folder, *arguments, env=None):
         self.process = subprocess.Popen([program, "view", *map(str, arguments)], cwd=folder, text=True, env=env,
@@ -27,7 +27,7 @@ class ViewServer:
         return self.process.returncode
 
     def ask(self, method, path, body=None, headers=None, host=None):
-        """(status, headers, bytes) of exactly this request; a path without "/" is behind the token."""
+        """(status, headers, bytes) of exactly this request; a path without a leading "/" is appended to the token."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.putrequest(method, path if path.startswith("/") else f"/{self.token}/{path}", skip_host=True)
         connection.putheader("Host", host or f"127.0.0.1:{self.port}")
@@ -47,7 +47,7 @@ class ViewServer:
         return json.loads(content)
 
     def post(self, path, content):
-        """(status, answer) of what the page itself would send."""
+        """(status, answer) of a request as the page itself would send it."""
         status, _, answer = self.ask("POST", path, json.dumps(content).encode(),
                                      {"Origin": self.origin, "Content-Type": "application/json"})
         return status, answer

@@ -6,11 +6,11 @@
 
 #include "bench/regress.hpp"
 
-// The judgement of times, on times with a known difference.
+// Tests the comparison of times with a known difference.
 namespace dic::bench {
 namespace {
 
-/// Times around a true one, log-normal.
+/// Log-normal times around a true time.
 class Clock {
  public:
   explicit Clock(unsigned seed) : random_(seed) {}
@@ -56,8 +56,8 @@ TEST(BenchRegress, ADifferenceOfLessThanOnePercentDoesNotCount) {
   EXPECT_EQ(count(Change::same, 1.005, 1e-4, true), 400);
 }
 
-/// 12 values: P(at most one of 12 below the median) = 13 / 4096 = 0.3 %, two: 1.9 %. Hence the second
-/// smallest.
+/// 12 values: P(at most one of 12 below the median) = 13 / 4096 = 0.3 %, two: 1.9 %. So the interval begins
+/// at the second smallest value.
 TEST(BenchRegress, TheIntervalLeavesOutOneValueOfTwelveAtEachEnd) {
   SpeedReport before, now;
   before.times.push_back({"c", "wall", std::vector<double>(12, 1)});

@@ -12,7 +12,7 @@
 #include "bench/truth.hpp"
 #include "support/bench_cases.hpp"
 
-// Reports: JSON, tables, drawings.
+// Tests reports: JSON, tables, drawings.
 namespace dic::bench {
 namespace {
 
@@ -46,7 +46,7 @@ TEST(BenchReport, TablesHaveALinePerRowOrCase) {
   const Report report = correlate(parse(kGroups), quick_options(), "");
   const std::string csv = to_csv(report), markdown = to_markdown(report);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 13);
-  // Commas outside quotes separate: every line has as many fields as the header.
+  // Only commas outside quotes separate fields; every line has as many fields as the header.
   std::set<std::size_t> fields;
   std::size_t count = 1;
   bool quoted = false;
@@ -65,7 +65,7 @@ TEST(BenchReport, PlotsFamiliesThatDifferInSize) {
   fs::remove_all(folder);
   Report report = correlate(parse(kGroups), quick_options(), "");
   const auto files = write_plots(folder, report);
-  ASSERT_EQ(files.size(), 2U);  // calls, and whole
+  ASSERT_EQ(files.size(), 2U);  // one for calls, one for the whole
   EXPECT_NE(files[0].string().find("over-cpu-naive"), std::string::npos);
   EXPECT_EQ(read_image(files[0]).width(), 1040);
   report.ceilings = {{"adds", "op/s", 1e9}, {"memory", "B/s", 1e8}};

@@ -13,7 +13,7 @@
 #include "bench/truth.hpp"
 #include "support/bench_cases.hpp"
 
-// What is timed, and how often.
+// Tests what is timed, and how often.
 namespace dic::bench {
 namespace {
 
@@ -53,8 +53,8 @@ TEST(BenchCorrelate, RepeatsAreLongEnough) {
   EXPECT_GE(static_cast<double>(seconds.iterations) * seconds.most, 0.005);
 }
 
-/// How many iterations time_repeats asks for, one after the other, of 1/512 s each by what the figures count
-/// and 1/1024 s by what has to last: both have passed at once.
+/// Numbers of iterations that time_repeats requests, one after the other. Each iteration reports 1/512 s and
+/// lasts 1/1024 s.
 std::vector<std::int64_t> asked_for(const Options& options, Timing& timing) {
   std::vector<std::int64_t> asked;
   const auto run = [&](std::int64_t iterations) {
@@ -103,7 +103,7 @@ TEST(BenchCorrelate, GoesOnWhereItStopped) {
 
   run_again = 0;
   const Report again = correlate(tasks, quick_options(), "", whole, [&](const Report&) { ++run_again; });
-  EXPECT_EQ(run_again, 4);  // what failed
+  EXPECT_EQ(run_again, 4);  // only the failed tasks
   Options other = quick_options();
   other.seed = 2;
   EXPECT_THROW(correlate(tasks, other, "", whole), UsageError);

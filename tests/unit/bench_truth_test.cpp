@@ -10,7 +10,7 @@
 #include "bench/truth.hpp"
 #include "support/bench_cases.hpp"
 
-// The check of results takes what is right, and nothing else.
+// Tests that the check of results accepts right results only.
 namespace dic::bench {
 namespace {
 
@@ -34,7 +34,7 @@ TEST_P(BenchTruth, AcceptsWhatIsRightAndNothingElse) {
   EXPECT_TRUE(right.ok) << right.max_difference;
   EXPECT_EQ(right.compared, surfaces.pairs * 7 * 9);
 
-  // The lowest bits of an integer count; of a float, those that stand out of the rounding.
+  // The lowest bit of an integer counts; of a float, the bits above the rounding.
   Surfaces tampered = surfaces;
   const std::size_t element = tampered.bytes.size() / (surfaces.pairs * 7 * 9);
   const bool is_float = surfaces.type == Surfaces::Type::f32 || surfaces.type == Surfaces::Type::f64;
@@ -103,7 +103,7 @@ TEST(BenchTruthOfPeaks, ALocalMaximumIsNotThePeak) {
   Case c = small_case(Pairing::one_to_one, ScalarType::u8, Criterion::zncc, Output::peaks);
   const Inputs inputs(c, 9);
   const Truth truth(inputs.request(), 9);
-  // A consistent answer, but for a rectangle of shifts that leaves the true peak out.
+  // A consistent answer, but for a rectangle of shifts without the true peak.
   Correlator correlator("cpu", 1);
   std::vector<Peak> peaks, elsewhere;
   CorrelateRequest request = inputs.request();

@@ -70,7 +70,7 @@ Image render(const Lens& lens, const Pose& pose, const Target& target, double no
   return image;
 }
 
-/// The middle of the target near the axis, tilted by up to 30 degrees.
+/// A pose with the middle of the target near the axis, tilted by up to 30 degrees.
 Pose random_pose(const Target& target, std::mt19937& random) {
   std::uniform_real_distribution<double> even(-1, 1);
   const double wide = target.pattern == TargetPattern::acircles ? 2 : 1;
@@ -115,14 +115,14 @@ const Target kShifted = {TargetPattern::acircles, 5, 9, 4};
 const Pose kFlat = {{0.12, -0.2, 0.05}, {-24, -14, 130}};
 
 /// Largest error of the map from image to ideal pixels inside the hull of the targets, px; the offset and
-/// scale that a pose absorbs are left in.
+/// scale that a pose absorbs are not removed.
 double map_error(const Lens& lens) {
   const Camera found({kImage, lens, {}}), truth({kImage, kLens, {}});
   double worst = 0;
   for (int y = 120; y <= 520; y += 40)
     for (int x = 150; x <= 650; x += 50) {
       const auto a = found.undistort(x, y), b = truth.undistort(x, y);
-      // As directions, in px of the true camera.
+      // Errors of directions, in px of the true camera.
       worst = std::max(worst, std::hypot((a.x - lens.cx) / lens.fx - (b.x - kLens.cx) / kLens.fx,
                                          (a.y - lens.cy) / lens.fy - (b.y - kLens.cy) / kLens.fy) *
                                   kLens.fx);
@@ -239,7 +239,7 @@ TEST_F(Calibrate, DeviationsAreTheScatter) {
     for (const double value : values) squares += (value - mean) * (value - mean);
     return std::sqrt(squares / (kRuns - 1));
   };
-  // 8 runs know their scatter to 27 %.
+  // The scatter of 8 runs is known to 27 %.
   EXPECT_NEAR(scatter(fx) / sd_fx, 1, 0.6);
   EXPECT_NEAR(scatter(k1) / sd_k1, 1, 0.6);
 }
@@ -248,7 +248,7 @@ TEST_F(Calibrate, SaysWhichImagesItDidNotUse) {
   CalibrationJob job = job_of(kBoard, 5);
   Image blank(kImage, ScalarType::u8);
   job.images.push_back(write("blank", blank));
-  Lens bent = kLens;  // what another lens sees, as if the board had bent
+  Lens bent = kLens;  // points seen through another lens, as if the board were bent
   bent.k1 = 0.1;
   job.images.push_back(write("bent", render(bent, {{0.1, 0.1, 0}, {-24, -16, 100}}, kBoard, 1, 9)));
   const fs::path broken = folder_ / "broken.png";

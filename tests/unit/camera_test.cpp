@@ -8,7 +8,7 @@
 #include <opencv2/calib3d.hpp>
 #include <sstream>
 
-// The maps of a camera against those of OpenCV, and its file.
+// Tests the maps of a camera against those of OpenCV, and camera files.
 namespace dic {
 namespace {
 
@@ -18,7 +18,7 @@ constexpr Size kImage = {1200, 900};
 const Lens kBarrel = {1510, 1490, 612, 437, -0.21, 0.09, 0.0012, -0.0017, -0.02};
 const Lens kRational = {900, 905, 590, 455, 0.31, 0.05, -0.0008, 0.0011, 0.01, 0.62, 0.13, 0.02};
 
-/// Tilted by 20 and -14 degrees, turned by 7, 500 mm away.
+/// A plane tilted by 20 and -14 degrees, turned by 7 degrees, 500 mm away.
 cv::Matx33d plane_of(const Lens& lens) {
   const cv::Vec3d turn(0.35, -0.25, 0.12), shift(-60, -45, 500);
   cv::Matx33d r;
@@ -117,7 +117,7 @@ TEST_P(CameraLens, TheMiddleOfTheImageStaysWhereItIs) {
 }
 
 TEST(Camera, ThatSeesThePlanePerpendicularlyIsTheIdentity) {
-  // 0.05 mm per px, turned by 30 degrees: neither turns nor scales what is measured.
+  // A plane with 0.05 mm per px, turned by 30 degrees: it neither turns nor scales the measurement.
   const double c = 20 * std::cos(0.52), s = 20 * std::sin(0.52);
   const Camera camera({kImage, {}, SpecimenPlane{{c, -s, 100, s, c, 50, 0, 0, 1}}});
   EXPECT_NEAR(camera.scale_mm_per_px(), 0.05, 1e-12);
@@ -158,7 +158,7 @@ TEST(Camera, RefusesWhatCannotBeUndone) {
   EXPECT_THROW(Camera({}), UsageError);
 }
 
-/// What is measured in the images where the material, in corrected coordinates, moves by an affine motion.
+/// A field measured in image pixels while the material moves by an affine motion in corrected coordinates.
 class CorrectedField : public testing::Test {
  protected:
   static constexpr double kUx = 0.012, kUy = -0.004, kVx = 0.021, kVy = -0.008;
@@ -204,7 +204,7 @@ TEST_F(CorrectedField, HasTheMotionOfTheMaterial) {
 }
 
 TEST_F(CorrectedField, HasExactlyTheStrainOfAnAffineMotion) {
-  for (const std::size_t k : {333u, 512u, 513u, 562u, 914u}) {  // windows with holes, too
+  for (const std::size_t k : {333u, 512u, 513u, 562u, 914u}) {  // makes windows with holes
     field_.status[k] = Status::low_correlation;
     field_.u[k] = field_.v[k] = NAN;
   }
@@ -228,7 +228,7 @@ TEST_F(CorrectedField, HasTheScatterOfItsPoints) {
   double uu = 0, vv = 0;
   constexpr int n = 40000;
   std::uint64_t state = 1;
-  const auto uniform = [&] {  // of variance 1
+  const auto uniform = [&] {  // a uniform number of variance 1
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (static_cast<double>(state >> 11) * 0x1p-53 - 0.5) * std::sqrt(12);
   };
@@ -262,7 +262,7 @@ TEST_F(CorrectedField, LosesPointsWhereTheCameraHasNoMap) {
 class CameraFile : public testing::Test {
  protected:
   ~CameraFile() override { fs::remove(path_); }
-  /// What reading this text says; empty where it is read.
+  /// The error message from reading this text; empty if it is read.
   std::string message(const std::string& text) const {
     std::ofstream(path_) << text;
     try {

@@ -8,7 +8,7 @@
 #include "match/box.hpp"
 #include "support/match_support.hpp"
 
-// Overlaps of boxes, and the local maxima of a surface.
+// Tests overlaps of boxes, and local maxima of a surface.
 namespace dic {
 namespace {
 

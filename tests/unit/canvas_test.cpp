@@ -9,13 +9,13 @@
 #include "figures/cairo_canvas.hpp"
 #include "support/io_files.hpp"
 
-// Images on canvases, and the cells of points in them.
+// Tests images on canvases, and the cells of points in them.
 namespace dic {
 namespace {
 
 using namespace test;
 
-constexpr int kWidth = 23, kHeight = 17;  // of the image, px
+constexpr int kWidth = 23, kHeight = 17;  // size of the image, px
 
 std::uint8_t channel(int x, int y, int c) { return static_cast<std::uint8_t>(40 + 9 * x + 3 * y + 70 * c); }
 
@@ -25,7 +25,7 @@ void write_row(int y, std::span<std::uint8_t> rgb) {
     for (int c = 0; c < 3; ++c) rgb[3 * x + c] = channel(x, y, c);
 }
 
-/// White paper where the image is not.
+/// Expects the image at this place, and white paper around it.
 void expect_image_at(const cv::Mat& drawing, int left, int top) {
   for (int y = 0; y < drawing.rows; ++y)
     for (int x = 0; x < drawing.cols; ++x)
@@ -55,7 +55,7 @@ TEST_F(Io, CanvasShowsAnImageByRowsWhereItIsOnThePaper) {
     }
 }
 
-/// What was drawn before and after an image stays.
+/// Drawings made before and after an image stay.
 TEST_F(Io, CanvasDrawsUnderAndOverAnImage) {
   const Canvas::Point square[] = {{0, 0}, {10, 0}, {10, 10}, {0, 10}};
   for (const CanvasFactory& canvases : {png_canvases(), figures::canvases(figures::Format::png)}) {
@@ -71,7 +71,7 @@ TEST_F(Io, CanvasDrawsUnderAndOverAnImage) {
   }
 }
 
-/// Nodes that moved by the same: a pixel shows the nearest one.
+/// If all nodes move alike, a pixel shows the nearest one.
 TEST(CellRaster, PixelsShowTheNearestPoint) {
   Grid grid;
   grid.x0 = 20, grid.y0 = 15, grid.step = 7, grid.nx = 9, grid.ny = 6;
@@ -104,7 +104,7 @@ TEST(CellRaster, HasNoGapsWherePointsMovedAtRandom) {
     for (int x = 24; x < 306; ++x) ASSERT_NE(raster.row(y)[x].node, 0) << x << ", " << y;
 }
 
-/// The mean of what is mixed, by hand.
+/// Compares with a mean computed by hand.
 TEST(CellPainter, MixesColoursAndPictureByTheOpacity) {
   Grid grid;
   grid.x0 = grid.y0 = 5, grid.step = 10, grid.nx = 2, grid.ny = 1;
@@ -153,7 +153,7 @@ TEST(CellPainter, IsBilinearBetweenPoints) {
     for (int x = 10; x <= 30; ++x) {
       const double s = (x - 10) / 20.0, t = (y - 10) / 20.0;
       const double exact = (1 - t) * ((1 - s) * 20 + s * 120) + t * ((1 - s) * 60 + s * 240);
-      EXPECT_NEAR(rgb[3 * x], exact, 1.5) << x << ", " << y;  // places in cells have 8 bits
+      EXPECT_NEAR(rgb[3 * x], exact, 1.5) << x << ", " << y;  // positions in cells have 8 bits
     }
   }
 }

@@ -9,7 +9,7 @@
 namespace dic::draw {
 namespace {
 
-/// Counts discs, and sees that whatever is drawn has a place.
+/// Counts discs, and checks that everything drawn has a finite position.
 class CountingCanvas : public Canvas {
  public:
   explicit CountingCanvas(int& discs) : discs_(discs) {}

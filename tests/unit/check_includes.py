@@ -13,7 +13,8 @@ from pathlib import Path
 SUFFIXES = {".hpp", ".cpp", ".h", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
-# Layers that are no rooms: headers that users see, what CPU and GPU share, kernels, their launch headers, the program.
+# Layers that are not rooms: public headers, code shared by CPU and GPU, kernels, their launch headers, the
+# program.
 PUBLIC, SHARED, KERNELS, LAUNCH, APP = "public headers", "dic/shared", "kernels", "launch headers", "app"
 INCLUDE_FOLDERS = {
     "lib/include": PUBLIC,
@@ -31,14 +32,14 @@ ROOMS = {
     "io": {"core"},
     "draw": {"core"},
     "camera": {"core"},
-    "calibrate": {"core"},
+    "calibrate": {"core", "camera"},
     "synth": {"core", "image", "io"},
     "analysis": {"core", "fields", "refine"},
-    "track": {"core", "analysis", "correlate", "features", "fields", "refine"},
+    "track": {"core", "analysis", "camera", "correlate", "features", "fields", "global", "refine"},
     "run": {"core", "image", "io", "draw", "analysis", "track"},
-    "vsg": {"core", "draw", "track"},
+    "vsg": {"core", "draw", "fields", "track"},
     "match": {"core", "refine"},
-    "query": {"core", "io", "draw", "run"},
+    "query": {"core", "fields", "global", "io", "draw", "run"},
     "c_interface": {"core", "track", "match"},
     "export": {"io", "query"},
     "bench": {"core", "io", "draw"},
@@ -66,15 +67,15 @@ class Tree:
         folders = [root / name for name in ("lib", "app", "kernels")]
         self.files = sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in SUFFIXES)
         known = set(self.files)
-        self.names = {}  # file -> the names that it includes
-        self.edges = {}  # file -> the files of the project that it includes
+        self.names = {}  # file -> names that it includes
+        self.edges = {}  # file -> files of the project that it includes
         for path in self.files:
             self.names[path] = [name for _, name in INCLUDE.findall(path.read_text(encoding="utf-8"))]
             found = (self.resolve(path, name, known) for name in self.names[path])
             self.edges[path] = [target for target in found if target]
 
     def resolve(self, path, name, known):
-        """The file that a name means, wherever in the project it is; None: it is none of the project's."""
+        """The file of the project to which an included name refers; None if it is not in the project."""
         own = "kernels" if self.relative(path).parts[0] == "kernels" else "lib"
         folders = [own, "lib", "app", "kernels", *INCLUDE_FOLDERS]
         candidates = [path.parent / name, *(self.root / folder / name for folder in folders)]
@@ -91,7 +92,7 @@ class Tree:
         return relative.parts[1] if relative.parts[0] == "lib" else relative.parts[0]
 
     def folder(self, path):
-        """A room, a folder of kernels/, or a layer: what must not be in a circle with others."""
+        """The unit of a file that must not be in an include cycle: a room, a folder of kernels/, or a layer."""
         relative = self.relative(path)
         return "/".join(relative.parts[:2]) if self.layer(path) == KERNELS else self.layer(path)
 
@@ -132,7 +133,7 @@ def problems_of_libraries(tree):
 
 
 def cycles(edges):
-    """One circle for each group of nodes that reach each other (Tarjan's strongly connected components)."""
+    """One cycle for each group of nodes that reach each other (Tarjan's strongly connected components)."""
     order, low, stack, found = {}, {}, [], []
 
     def visit(node):
@@ -174,7 +175,7 @@ def problems_of_cycles(tree):
 
 
 def problems_of_installation(tree):
-    """Of dic/shared, exactly what public headers reach is installed (DIC_PUBLIC_SHARED_HEADERS)."""
+    """Problems unless exactly the dic/shared headers that public ones reach are in DIC_PUBLIC_SHARED_HEADERS."""
     options = tree.root / "cmake" / "DicOptions.cmake"
     listed = re.search(r"set\(DIC_PUBLIC_SHARED_HEADERS([^)]*)\)", options.read_text(encoding="utf-8"))
     installed = set(listed.group(1).split()) if listed else set()

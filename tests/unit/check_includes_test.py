@@ -1,4 +1,4 @@
-"""Tests check_includes.py: in a small tree that keeps all rules, each violation is reported, and it alone."""
+"""Tests check_includes.py: in a small tree that keeps all rules, each violation alone is reported."""
 
 import tempfile
 import unittest
@@ -22,7 +22,7 @@ GOOD = {
     "kernels/refine/iterate.cu": '#include <dic/kernels/refine.hpp>\n#include "common/launch.cuh"\n',
     "app/main.cpp": "#include <dic/fields.hpp>\n",
 }
-# What is added to which file -> what is reported.
+# File and added line -> expected report.
 VIOLATIONS = [
     ("lib/image/read.cpp", '"io/file.hpp"', "image must not include lib/io/file.hpp"),
     ("lib/refine/backend.hpp", "<dic/kernels/refine.hpp>", "only CUDA files may include"),
@@ -64,7 +64,7 @@ class CheckIncludes(unittest.TestCase):
         return list(check_includes.all_problems(self.root))
 
     def expect(self, message):
-        """Reported, whatever else follows from the same violation."""
+        """Expects a problem with this message, possibly among others that follow from the same violation."""
         found = self.problems()
         self.assertTrue(any(message in problem for problem in found), f"expected {message!r}, got {found}")
 

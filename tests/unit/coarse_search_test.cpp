@@ -9,7 +9,7 @@
 #include "support/speckle.hpp"
 #include "track/cpu/host_coarse_search.hpp"
 
-// The coarse-to-fine search: subsets that the ROI cuts, outliers among the nodes, and known motions.
+// Tests the coarse-to-fine search: subsets that the ROI cuts, outliers among the nodes, and known motions.
 namespace dic::track {
 namespace {
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kWidth = 60, kHeight = 45, kRadius = 6;
 
-/// Discs and half-planes at random; subsets of every kind lie on their edges.
+/// A ROI of random discs and half-planes, so that its edges cut subsets in every way.
 Image random_roi(unsigned seed) {
   std::mt19937 random(seed);
   const int x0 = static_cast<int>(random() % kWidth), y0 = static_cast<int>(random() % kHeight),
@@ -120,11 +120,11 @@ TEST(SubsetShapes, AreVisitedOneAfterTheOther) {
 
 // ---- outliers ----
 
-/// Finds what the test says, in px of the full image.
+/// A search that finds given displacements, px of the full image.
 class Oracle : public PyramidSearch {
  public:
   double u = 40, v = -24;
-  std::set<std::int64_t> wrong;  ///< nodes of level 1 that are found elsewhere
+  std::set<std::int64_t> wrong;  ///< nodes of level 1 that are found at a wrong place
   int calls = 0;
 
   std::vector<FoundShift> around(const CoarseLattice& lattice, std::span<const std::int64_t> which,
@@ -152,9 +152,10 @@ class Oracle : public PyramidSearch {
 TEST(CoarseSearch, HasNoMasksOfRectangles) {
   Image roi({400, 300}, ScalarType::u8);
   for (int y = 20; y < 290; ++y) std::fill_n(roi.row<std::uint8_t>(y) + 30, 351, std::uint8_t{1});
-  CoarseSearch rectangle(400, 300, roi);
+  ThreadPool pool(1);
+  CoarseSearch rectangle(400, 300, roi, pool);
   roi.row<std::uint8_t>(100)[100] = 0;
-  CoarseSearch holed(400, 300, roi);
+  CoarseSearch holed(400, 300, roi, pool);
   Oracle oracle;
   const CoarseField got = rectangle.run(oracle), want = holed.run(oracle);
   EXPECT_TRUE(rectangle.roi(1).empty());
@@ -169,7 +170,8 @@ TEST(CoarseSearch, HasNoMasksOfRectangles) {
 }
 
 TEST(CoarseSearch, FollowsPeaksThatLieOnTheBorder) {
-  CoarseSearch search(400, 400, {});
+  ThreadPool pool(1);
+  CoarseSearch search(400, 400, {}, pool);
   Oracle oracle;
   const CoarseField field = search.run(oracle);
   EXPECT_EQ(search.levels(), 3);
@@ -181,7 +183,8 @@ TEST(CoarseSearch, FollowsPeaksThatLieOnTheBorder) {
 }
 
 TEST(CoarseSearch, FillsNodesThatContradictTheirNeighbours) {
-  CoarseSearch search(400, 400, {});
+  ThreadPool pool(1);
+  CoarseSearch search(400, 400, {}, pool);
   Oracle oracle;
   oracle.wrong = {5, 40, 41, 100};
   const CoarseField field = search.run(oracle);
@@ -205,9 +208,9 @@ void expect_found(int width, int height, ScalarType type, double u, double v, co
   Correlator correlator("cpu", 1);
   ThreadPool pool(2);
   HostCoarseSearch search(moved(0, 0, 1), roi.empty() ? ImageView{} : roi.view(), pool);
-  for (const double part : {0.0, 1.0}) {  // the second search uses what the first has kept
+  for (const double part : {0.0, 1.0}) {  // the second search uses data kept by the first
     const CoarseField field = search.run(correlator, moved(part * u, part * v, 2));
-    EXPECT_GT(field.confidence, 0.5) << to_string(type);  // a third of the nodes leaves the image
+    EXPECT_GT(field.confidence, 0.5) << to_string(type);  // a third of the nodes leave the image
     EXPECT_NEAR(field.at(width / 2, height / 2).u, part * u, 1);
     EXPECT_NEAR(field.at(width / 2, height / 2).v, part * v, 1);
   }

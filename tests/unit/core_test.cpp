@@ -21,47 +21,6 @@
 namespace dic {
 namespace {
 
-TEST(ThreadPool, VisitsEveryIndexOnceWithAnyNumberOfThreads) {
-  for (int threads : {1, 2, 3, 8}) {
-    ThreadPool pool(threads);
-    ASSERT_EQ(pool.size(), threads);
-    for (std::int64_t n : {0, 1, 7, 1000}) {
-      std::vector<std::atomic<int>> visits(n);
-      pool.parallel_for(n, 3, [&](std::int64_t begin, std::int64_t end, int worker) {
-        ASSERT_LT(worker, threads);
-        for (std::int64_t i = begin; i < end; ++i) ++visits[i];
-      });
-      for (const auto& count : visits) ASSERT_EQ(count, 1);
-    }
-  }
-}
-
-TEST(ThreadPool, FindsIndicesInAscendingOrder) {
-  const auto is_wanted = [](std::int64_t i) { return i % 7 == 3 || i > 20'000; };
-  for (const int threads : {1, 3}) {
-    ThreadPool pool(threads);
-    for (const std::int64_t n : {0, 1, 100, 4096, 4097, 20'010}) {
-      std::vector<std::int64_t> expected;
-      std::vector<int> visits(n);
-      for (std::int64_t i = 0; i < n; ++i)
-        if (is_wanted(i)) expected.push_back(i);
-      EXPECT_EQ(indices_where(pool, n, is_wanted), expected) << n;
-      EXPECT_EQ(count_where(pool, n, is_wanted), std::ssize(expected)) << n;
-      for_each_index(pool, n, [&](std::int64_t i) { ++visits[i]; });
-      EXPECT_EQ(visits, std::vector<int>(n, 1));
-    }
-  }
-}
-
-TEST(ThreadPool, ManyShortLoopsFollowEachOther) {
-  ThreadPool pool(4);  // some threads wake when a loop is over, or the next one has begun
-  for (int loop = 0; loop < 3000; ++loop) {
-    std::array<std::atomic<int>, 6> visits = {};
-    pool.parallel_for(6, 1, [&](std::int64_t begin, std::int64_t, int) { visits[begin] += loop; });
-    for (const auto& sum : visits) ASSERT_EQ(sum, loop);
-  }
-}
-
 TEST(MaskCounts, CountEveryRectangle) {
   constexpr int kWidth = 300, kHeight = 37;  // more than one block of columns
   std::mt19937 random(3);
@@ -82,18 +41,6 @@ TEST(MaskCounts, CountEveryRectangle) {
       ASSERT_EQ(counts.inside(left, top, width, height), inside);
     }
   }
-}
-
-TEST(ThreadPool, ThrowsWhatABodyThrewAndStaysUsable) {
-  ThreadPool pool(2);
-  EXPECT_THROW(pool.parallel_for(100, 1,
-                                 [](auto begin, auto, int) {
-                                   if (begin == 40) throw FileError("x");
-                                 }),
-               FileError);
-  std::atomic<int> visited = 0;
-  pool.parallel_for(10, 1, [&](auto, auto, int) { ++visited; });
-  EXPECT_EQ(visited, 10);
 }
 
 TEST(Image, RowsAreContiguousAndZero) {
@@ -166,7 +113,7 @@ TEST(Worker, DoesOneThingAfterTheOther) {
   EXPECT_TRUE(std::ranges::is_sorted(done));
 }
 
-/// What ranks tell of themselves is summed at every meeting, however late they come.
+/// The values of all ranks are summed at every meeting, no matter how late they come.
 TEST(ThreadTeam, AddsUpWhatTheRanksBring) {
   ThreadTeam team(4);
   for (int run = 0; run < 3; ++run) {

@@ -5,7 +5,7 @@
 #include "support/backend_test.hpp"
 #include "support/correlate_cases.hpp"
 
-// The ends of the ranges, and kernels that are repeated.
+// Tests the ends of the value ranges, and repeated kernels.
 namespace dic {
 namespace {
 
@@ -17,14 +17,14 @@ class Exact : public testing::TestWithParam<CorrelateVariant> {
   const std::string& variant() const { return GetParam().name; }
 };
 
-/// Those of CUDA have such tests of their own.
+/// Variants that are exact; those of CUDA have their own tests.
 std::vector<CorrelateVariant> exact_variants() {
   std::vector<CorrelateVariant> found = correlate_variants();
   std::erase_if(found, [](const CorrelateVariant& v) { return v.backend == "cuda"; });
   return found;
 }
 
-/// Transforms round sums beyond 53 bits.
+/// Variants without transforms, which round sums beyond 53 bits.
 std::vector<CorrelateVariant> integer_variants() {
   std::vector<CorrelateVariant> found = exact_variants();
   std::erase_if(found, [](const CorrelateVariant& v) { return v.name == "cpu-fft"; });
@@ -83,7 +83,7 @@ TEST_P(Exact, OneGreyLevelInALargeBrightTemplateIsContrast) {
   }
 }
 
-// The score from its definition: means first, then deviations, in extended precision.
+// ZNCC from its definition: means first, then deviations, in extended precision.
 double zncc_of(const TestImage& reference, const TestImage& search, int dx, int dy) {
   const auto count = static_cast<long double>(reference.view.width) * reference.view.height;
   long double r_mean = 0, s_mean = 0, rr = 0, ss = 0, rs = 0;
@@ -107,7 +107,7 @@ TEST_P(Exact, AContrastOfATenMillionthOfTheMean) {
     TestImage search = noise(size + reach, size + reach, ScalarType::f64, 3);
     for (int y = 0; y < size + reach; ++y)
       for (int x = 0; x < size + reach; ++x)
-        search.set(y, x, mean * (1 + 1e-9 * search.get(y, x)));  // +- 1e-7
+        search.set(y, x, mean * (1 + 1e-9 * search.get(y, x)));  // changes by +- 1e-7
     for (int y = 0; y < size; ++y)
       for (int x = 0; x < size; ++x) reference.set(y, x, search.get(y + 2, x + 3));
     Case c{.ref_h = size,

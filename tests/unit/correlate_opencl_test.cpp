@@ -3,20 +3,21 @@
 #include <dic/error.hpp>
 #include <string>
 
+#include "core/parallel.hpp"
 #include "correlate/opencl/backend_opencl.hpp"
 #include "correlate/opencl/device.hpp"
 #include "correlate/opencl/kernel_sources.hpp"
 #include "support/backend_test.hpp"
 #include "support/correlate_cases.hpp"
 
-// What is special to OpenCL; that its variants are right is a matter of the tests of every variant.
+// Tests what is special to OpenCL; the results of its variants are tested with those of all variants.
 namespace dic {
 namespace {
 
 using namespace test;
 namespace opencl = correlate::opencl;
 
-/// The sentence with which a call refuses.
+/// The message with which a call fails.
 template <typename Expected, typename Call>
 std::string refusal(Call&& call) {
   try {
@@ -94,7 +95,8 @@ TEST_F(OpenCl, PartsOfAJobGiveTheSameBits) {
         out.ny = job.shifts.ny();
         out.nx = job.shifts.nx();
         out.bytes.resize(job.pairs * job.shifts.count() * size_of(out.type));
-        opencl::open(0, 2, part_bytes)->surfaces(job, "opencl-registers", out);
+        ThreadPool pool(2);
+        opencl::open(0, pool, part_bytes)->surfaces(job, "opencl-registers", out);
         return out.bytes;
       };
       const std::size_t reference_bytes = sizeof(double) * 11 * 13;

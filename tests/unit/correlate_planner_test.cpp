@@ -5,7 +5,7 @@
 #include "support/correlate_cases.hpp"
 #include "support/requirements.hpp"
 
-// What the planner chooses on a CPU.
+// Tests the planner's choices on a CPU.
 namespace dic {
 namespace {
 

@@ -10,7 +10,7 @@
 #include "support/backend_test.hpp"
 #include "support/correlate_cases.hpp"
 
-// Every registered variant against the definition in float64, over types and shapes.
+// Tests every registered variant against the definition in float64, over types and shapes.
 namespace dic {
 namespace {
 
@@ -21,7 +21,7 @@ struct Truth {
   const TestImage& search;
   const TestImage* mask;
   const Case& c;
-  std::int64_t r, w;  // which reference, which window
+  std::int64_t r, w;  // indices of reference and window
 
   bool inside(int y, int x) const {  // window coordinates
     const PatchPosition& at = c.windows[w];
@@ -109,8 +109,9 @@ double tolerance(Criterion criterion, ScalarType type, double expected) {
   return criterion == Criterion::ssd ? 3e-6 * std::abs(expected) + 1e-6 : 3e-6;
 }
 
-/// What sums of reals on a GPU may be off beside: floats added in another order, in one chain of additions
-/// for each overlap; a transform spreads less over all shifts. Random signs of the roundings are assumed.
+/// Additional rounding of sums of reals on a GPU: floats are added in another order, in one chain of
+/// additions per overlap; the error of a transform is smaller but affects all shifts. Assumes roundings of
+/// random sign.
 double gpu_rounding(const Truth& truth) {
   const Case& c = truth.c;
   const ScalarType type = truth.reference.view.type;
@@ -157,7 +158,8 @@ struct VariantCase {
 
 void PrintTo(const VariantCase& c, std::ostream* out) { *out << c.info.name << " " << to_string(c.type); }
 
-/// Variants that only score may round more, and ask more of images: they have tests of their own.
+/// All variants but those that only score: they may round more and require more of images, and have their own
+/// tests.
 std::vector<VariantCase> variant_cases() {
   std::vector<VariantCase> cases;
   for (const auto& info : dic::correlate_variants())
@@ -412,15 +414,17 @@ TEST_P(EveryVariant, ScoresOfFlatSaturatedAndFaintAreasStayInRange) {
   std::mt19937 random(20);
   for (int y = 0; y < 120; ++y)
     for (int x = 0; x < 160; ++x) {
-      if (x < 50) search.set(y, x, 0);                                                  // flat
-      if (x >= 50 && x < 100) search.set(y, x, high);                                   // saturated
-      if (x >= 60 && x < 90 && y >= 40) search.set(y, x, high - (random() % 50 == 0));  // one grey level
+      if (x < 50) search.set(y, x, 0);                 // a flat part
+      if (x >= 50 && x < 100) search.set(y, x, high);  // a saturated part
+      // a part of one grey level
+      if (x >= 60 && x < 90 && y >= 40) search.set(y, x, high - (random() % 50 == 0));
     }
   Case c{.pairing = Pairing::one_to_many, .ref_h = 13, .ref_w = 13, .search_h = 120, .search_w = 160};
   c.shifts = Shifts::valid({13, 13}, {160, 120});
   c.references = {{0, 65, 60}};
   c.windows = {{0, 0, 0}};
-  // At one grey level in 100000 cuda-fft loses digits, and cuda-masked takes the window for flat.
+  // With contrast of one grey level in 100000, cuda-fft loses digits and cuda-masked takes the window for
+  // flat.
   const bool fft = name() == "cuda-fft" && real, masked = name() == "cuda-masked" && real;
   if (!fft && !masked) check(c, search, search, nullptr, on_gpu() ? 4e-6 : 0);
   if (!can(c.pairing, Criterion::zncc)) return;

@@ -3,7 +3,7 @@
 
 #include "support/backend_test.hpp"
 
-// Builds without OpenCL: the cases of its variants do not exist, which this one shows.
+// Stands for the OpenCL cases, which do not exist in builds without OpenCL.
 namespace dic {
 namespace {
 

@@ -11,7 +11,7 @@
 #include "io/hdf5_file.hpp"
 #include "support/io_files.hpp"
 
-// CSV files in the layouts of other programs.
+// Tests CSV files in the layouts of other programs.
 namespace dic {
 namespace {
 

@@ -82,7 +82,7 @@ TEST(Partition, AreEqualWorkAtFirst) {
     }
 }
 
-/// GPUs of different speed, and rows that take different time, end with equal times.
+/// GPUs of different speed get rows of different cost so that their times become equal.
 TEST(Partition, MoveUntilAllTakeEquallyLong) {
   Image everywhere({100, 400}, ScalarType::u8);
   for (int y = 0; y < 400; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);

@@ -288,7 +288,7 @@ TEST(Strain, SteepStrainIsNoTear) {
   std::ranges::fill(field.sigma_v, 0.01f);
   const StrainField strain = compute_strain(field, {}, 2);
   const auto known = std::ranges::count_if(strain.exx, [](float e) { return !std::isnan(e); });
-  field.sigma_u = field.sigma_v = Field(grid).sigma_u;  // unknown: tears are not looked for
+  field.sigma_u = field.sigma_v = Field(grid).sigma_u;  // unknown sigma disables the search for tears
   const StrainField all = compute_strain(field, {}, 2);
   EXPECT_EQ(known, std::ranges::count_if(all.exx, [](float e) { return !std::isnan(e); }));
 }
@@ -402,7 +402,7 @@ TEST(Outliers, MissingNeighboursNeitherHideNorMakeOutliers) {
   EXPECT_EQ(field.status[wrong], Status::outlier);
 }
 
-/// Westerweel and Scarano's test as they write it, on a field without gradients, where ours must agree.
+/// On a field without gradients, the test must agree with Westerweel and Scarano's original formula.
 TEST(Outliers, ThresholdIsTheNormalizedResidual) {
   const Grid grid = full_grid(3, 3);
   for (const double size : {1.1, 1.3}) {

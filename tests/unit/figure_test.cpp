@@ -12,7 +12,7 @@
 #include "io/hdf5_file.hpp"
 #include "support/io_files.hpp"
 
-// Pictures of fields.
+// Tests pictures of fields.
 namespace dic {
 namespace {
 
@@ -31,7 +31,8 @@ bool coloured(const cv::Mat& drawing, int x, int y) {
   return std::abs(pixel[0] - pixel[1]) + std::abs(pixel[1] - pixel[2]) > 20;
 }
 
-/// A block of points that moved 200 px to the right and 100 down is drawn there, without its missing point.
+/// A block of points that moved 200 px to the right and 100 px down is drawn at its new position, without its
+/// missing point.
 TEST_F(Io, FieldPictureDrawsPointsWhereTheyAre) {
   Grid grid;
   grid.x0 = 100, grid.y0 = 300, grid.step = 20, grid.nx = grid.ny = 11;

@@ -8,7 +8,7 @@
 #include "support/strain_truth.hpp"
 #include "track/field_steps.hpp"
 
-// Frames out of focus, and values that are measured twice.
+// Tests frames out of focus, and points that are measured twice.
 namespace dic::track {
 namespace {
 
@@ -21,7 +21,7 @@ SynthOptions defocused(double blur) {
   return synth;
 }
 
-/// Everything ok, at rest.
+/// A field at rest with all points ok.
 Field still_field() {
   Field field(std::make_shared<const Grid>(test::full_grid(50, 50, 5)));
   for (std::size_t k = 0; k < field.status.size(); ++k) {
@@ -61,11 +61,11 @@ TEST(FocusMatch, SharpnessDoesNotDependOnTheLighting) {
 
 TEST(FieldSteps, CountsWhereBothAgreeAndWhereItIsAlone) {
   Field followed = still_field(), direct = still_field();
-  direct.u[0] = 0.03, direct.sigma_u[0] = 0.005f;  // agrees
-  direct.u[1] = 0.2;                               // contradicts
-  followed.status[2] = Status::low_correlation;    // alone
+  direct.u[0] = 0.03, direct.sigma_u[0] = 0.005f;  // both agree
+  direct.u[1] = 0.2;                               // they contradict each other
+  followed.status[2] = Status::low_correlation;    // only the direct value exists
   direct.u[2] = -0.1;
-  followed.u[3] = 0.04, direct.status[3] = Status::flat;  // nothing direct
+  followed.u[3] = 0.04, direct.status[3] = Status::flat;  // only the followed value exists
   take_direct(followed, direct);
   EXPECT_EQ(followed.u[0], 0.03);
   EXPECT_EQ(followed.sigma_u[0], 0.005f);

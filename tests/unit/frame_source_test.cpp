@@ -14,7 +14,7 @@
 #include "image/opencv/video_decoder.hpp"
 #include "support/image_files.hpp"
 
-// Sequences of files, and videos.
+// Tests sequences of files, and videos.
 namespace dic {
 namespace {
 
@@ -28,7 +28,7 @@ TEST(NaturalLess, ComparesNumbersAsNumbers) {
   EXPECT_TRUE(natural_less("a2b10", "a10b2"));
   EXPECT_TRUE(natural_less("a", "a1"));
   EXPECT_TRUE(natural_less("a99999999999999999998", "a99999999999999999999"));
-  EXPECT_TRUE(natural_less("a01", "a1"));  // an order, not an equality
+  EXPECT_TRUE(natural_less("a01", "a1"));  // the names differ, so they must have an order
   EXPECT_FALSE(natural_less("a1", "a01"));
   EXPECT_TRUE(natural_less("a01", "a2"));
   EXPECT_FALSE(natural_less("same7", "same7"));

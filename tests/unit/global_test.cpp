@@ -27,7 +27,7 @@ using Displacement = std::function<double(double x, double y)>;
 
 Grid grid_of(int nx, int ny, int step) { return full_grid(nx, ny, step); }
 
-/// u as given and v = -u / 2, with a sigma that is the same everywhere.
+/// A field with the given u, v = -u / 2 and a constant sigma.
 Field measure(const Grid& grid, const Displacement& displacement, double sigma = 0.01) {
   Field field(grid);
   for (int j = 0; j < grid.ny; ++j)
@@ -50,8 +50,8 @@ void lose(Field& field, int i, int j) {
 GlobalOptions at_resolution(double resolution) { return {.enabled = true, .resolution = resolution}; }
 constexpr GlobalOptions kAutomatic = {.enabled = true, .resolution = {}};
 
-/// What subsets measure of white noise of the pixels: the least-squares estimate at their centres, by the
-/// definition.
+/// Displacements that subsets measure from white noise of the pixels: the least-squares estimates at their
+/// centres, from the definition.
 Field noise_field(const Grid& grid, const MeasuredSubsets& subsets, double sigma, unsigned seed) {
   const int radius = subsets.size / 2, width = (grid.nx - 1) * grid.step + subsets.size,
             height = (grid.ny - 1) * grid.step + subsets.size;
@@ -80,7 +80,7 @@ Field noise_field(const Grid& grid, const MeasuredSubsets& subsets, double sigma
   return field;
 }
 
-/// Root of the mean square over the nodes at least `margin` from the edges.
+/// Root mean square over the nodes at least `margin` nodes from the edges.
 template <typename T>
 double rms(const Grid& grid, const dic::NodeValues<T>& values, int margin) {
   double sum = 0;
@@ -113,7 +113,7 @@ TEST(GlobalStep, LeavesAnAffineFieldAsItIs) {
 }
 
 TEST(GlobalStep, SystemIsThatOfTheElements) {
-  // The least squares that the header states, dense, on a small mesh with a hole.
+  // Solves the least-squares problem of the header densely, on a small mesh with a hole.
   const Grid grid = grid_of(7, 6, 4);
   Field field = measure(grid, [](double x, double y) { return std::sin(x * 0.3 + y * y * 0.01); });
   lose(field, 3, 2);
@@ -185,7 +185,7 @@ TEST(GlobalStep, KeepsNineTenthsOfItsResolution) {
 }
 
 TEST(GlobalStep, SubsetsMeasureTheirMean) {
-  // By the definition, on pixels.
+  // Mean over the pixels, from the definition.
   const double period = 50;
   double mean = 0;
   for (int i = -10; i <= 10; ++i) mean += std::cos(2 * std::numbers::pi * i / period) / 21;

@@ -6,7 +6,7 @@
 #include <dic/opencv.hpp>
 #include <vector>
 
-// The opt-in headers: images of OpenCV in, fields as matrices of OpenCV and Eigen out.
+// Tests the opt-in headers: OpenCV images as input, fields as OpenCV and Eigen matrices.
 namespace dic {
 namespace {
 
@@ -28,7 +28,7 @@ void expect_elements_in_place(ScalarType type) {
   cv::Mat whole(9, 11, cv::DataType<T>::type);
   for (int y = 0; y < whole.rows; ++y)
     for (int x = 0; x < whole.cols; ++x) whole.at<T>(y, x) = static_cast<T>(16 * y + x);
-  const cv::Mat part = whole(cv::Rect(2, 3, 5, 4));  // its rows are padded by the rest of the whole
+  const cv::Mat part = whole(cv::Rect(2, 3, 5, 4));  // a part, whose rows are padded by the rest of the image
   const ImageView view = as_view(part);
   EXPECT_EQ(view.type, type);
   EXPECT_EQ(view.size(), (Size{.width = 5, .height = 4}));

@@ -56,7 +56,7 @@ TEST(LikelyReason, NamesWhatTheFrameLooksLike) {
   EXPECT_TRUE(says(reason(image_of(same, 0.05)), "dark")) << reason(image_of(same, 0.05));
   EXPECT_TRUE(says(reason(image_of(same, 4)), "saturated"));
   EXPECT_TRUE(says(reason(image_of(std::vector<double>(same.size(), 110))), "blank"));
-  // A defocus of 5 px leaves the mean, a little contrast and next to no detail.
+  // A defocus of 5 px keeps the mean, a little contrast and almost no detail.
   std::vector<double> blurred = texture(5, 1);
   for (double& grey : blurred) grey = 110 + (grey - 110) * 0.3;
   EXPECT_TRUE(says(reason(image_of(blurred)), "out of focus")) << reason(image_of(blurred));

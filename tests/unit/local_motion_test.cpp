@@ -32,7 +32,8 @@ std::vector<features::LocalMotion> found(const SynthOptions& synth,
                                       stretch);
 }
 
-/// Motions that are not the true one at their place, to 2 px and to 0.1 in the slopes (by differences of it).
+/// Number of motions that differ from the true one at their position by more than 2 px, or by more than 0.1
+/// in the slopes (true slopes by finite differences).
 std::int64_t wrong(const std::vector<features::LocalMotion>& motions, const Motion& truth) {
   return std::ranges::count_if(motions, [&](const features::LocalMotion& motion) {
     const auto at = truth.at(motion.x, motion.y, 1);
@@ -44,7 +45,7 @@ std::int64_t wrong(const std::vector<features::LocalMotion>& motions, const Moti
   });
 }
 
-/// Turned, after a stretch along x and y.
+/// A rotation after a stretch along x and y.
 Motion turned(double degrees, double along_x, double along_y) {
   const double c = std::cos(degrees * std::numbers::pi / 180), s = std::sin(degrees * std::numbers::pi / 180);
   return {.kind = MotionKind::affine,
@@ -72,7 +73,7 @@ TEST(LocalMotion, LargeStretchesAreFoundInViews) {
   EXPECT_LE(wrong(motions, synth.motion), std::ssize(motions) / 20);
 }
 
-/// In an image that is reduced: positions must not be shifted by it.
+/// The search reduces the image; positions must not be shifted by that.
 TEST(LocalMotion, PositionsAreThoseOfTheFullImage) {
   const SynthOptions synth = speckle(800, 2.5, turned(180, 1, 1));
   double u = 0, v = 0;
@@ -96,7 +97,7 @@ TEST(LocalMotion, BodiesHaveMotionsOfTheirOwn) {
     const bool disc = synth.motion.body(motion.x, motion.y) == 1;
     const auto truth = synth.motion.at(motion.x, motion.y, 1);
     on_disc += disc;
-    // Neighbours of a feature beside the edge may be on the other side.
+    // Near the edge, neighbours of a feature may be on the other side.
     wrong_place += std::hypot(motion.shape.u - truth[0], motion.shape.v - truth[1]) > 3;
   }
   EXPECT_GT(on_disc, 50);

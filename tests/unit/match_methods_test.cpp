@@ -8,7 +8,7 @@
 #include "match/candidates.hpp"
 #include "support/match_support.hpp"
 
-// Every criterion finds templates where they are.
+// Tests that every criterion finds templates at their positions.
 namespace dic {
 namespace {
 
@@ -16,7 +16,7 @@ using namespace test;
 
 void expect_scores_in_range(const MatchResult& result) {
   for (const Match& match : result.matches) {
-    EXPECT_GE(match.score, -1);  // false for NaN
+    EXPECT_GE(match.score, -1);  // also fails for NaN
     EXPECT_LE(match.score, 1);
     EXPECT_TRUE(std::isfinite(match.x) && std::isfinite(match.y));
   }
@@ -120,7 +120,7 @@ TEST_P(EveryMethod, KeepsScoresInRangeOnFlatSaturatedAndFaintImages) {
 TEST_P(EveryMethod, TransformsFindWhatTheExhaustiveSearchFinds) {
   const Speckle speckle(260, 220, 2, 31);
   Image image = render(speckle, 260, 220, ScalarType::u16, 30000, 12000);
-  for (int y = 0; y < 220; ++y)  // of little contrast: there sums of transforms are too uncertain
+  for (int y = 0; y < 220; ++y)  // with little contrast, where sums of transforms are too inaccurate
     for (int x = 0; x < 130; ++x) image.row<std::uint16_t>(y)[x] /= 200;
   for (const double rotation : {0.0, 7.0, 90.0})
     for (const int most : {1, 4}) {

@@ -10,7 +10,7 @@
 #include "match/candidates.hpp"
 #include "support/match_support.hpp"
 
-// Template matching: copies, masks, rotations and scales, depths, wrong arguments.
+// Tests template matching: copies, masks, rotations and scales, bit depths, wrong arguments.
 namespace dic {
 namespace {
 
@@ -58,7 +58,7 @@ TEST(Match, FindsAFaintPatternAtFullScore) {
   EXPECT_NEAR(result.matches[0].y, 31, 0.01);
 }
 
-/// ZNCC straight from its definition.
+/// ZNCC from its definition.
 double naive_zncc(ImageView wanted, ImageView image, int x, int y) {
   double f_sum = 0, g_sum = 0;
   const int n = wanted.width * wanted.height;
@@ -171,7 +171,7 @@ TEST(Match, MaskedPixelsDoNotCount) {
   }
 }
 
-/// An image in which the material at p is seen at where + scale * R(angle) p.
+/// An image that shows the material point p at where + scale * R(angle) p.
 Image turned_image(const Speckle& speckle, std::array<double, 2> where, double angle_deg, double scale) {
   const double angle = angle_deg * std::numbers::pi / 180, c = std::cos(angle) / scale,
                s = std::sin(angle) / scale;
@@ -237,7 +237,7 @@ TEST(Match, ComparesImagesOfDifferentDepths) {
        {std::pair{&eight, &sixteen}, {&sixteen, &eight}, {&eight, &real}, {&real, &eight}}) {
     for (const Criterion method : {Criterion::zncc, Criterion::ncc}) {
       if (method == Criterion::ncc && (from == &real || in == &real))
-        continue;  // another ratio of mean and contrast
+        continue;  // images differ in the ratio of mean and contrast
       MatchOptions options = cpu_options();
       options.method = method;
       const MatchResult result = find_one(crop(*from, 31, 22, 20, 24), *in, options);

@@ -71,7 +71,7 @@ TEST(MemoryLimit, KeepsWhatIsResident) {
     most = std::max(most, resident_bytes());
   }
   EXPECT_LT(most, before + kAllowed);
-  EXPECT_TRUE(fs::is_empty(folder()));  // the files have no names
+  EXPECT_TRUE(fs::is_empty(folder()));  // because the files have no names
 }
 
 TEST(MemoryLimit, ThreadsWaitForIt) {
@@ -113,7 +113,7 @@ TEST(MemoryLimit, LastsAsLongAsItsObject) {
   }
   EXPECT_TRUE(holds(kept));
   kept = PixelMemory();
-  Image image({2048, 1024}, ScalarType::u8);  // on the heap again
+  Image image({2048, 1024}, ScalarType::u8);  // allocated on the heap again
   EXPECT_EQ(image.row<std::uint8_t>(1023)[2047], 0);
 }
 

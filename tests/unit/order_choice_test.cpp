@@ -8,15 +8,15 @@
 
 #include "support/strain_truth.hpp"
 
-// The choice between fields of order 1 and order 2.
+// Tests the choice between fields of order 1 and order 2.
 namespace dic::track {
 namespace {
 
 constexpr int kSubset = 33, kNodes = 60, kStep = 5;
 constexpr float kSigma1 = 0.01f, kSigma2 = 0.018f;
 
-/// u of order 1: noise, and beyond the middle an error of this size; order 2: the same with independent noise
-/// on top and without the error. All noise is the same over a quarter of a subset.
+/// Fields of both orders. u of order 1: noise, and in the right half an error of this size. u of order 2: the
+/// same noise plus independent noise, without the error. All noise is constant over a quarter of a subset.
 std::pair<Field, Field> measured(double error) {
   std::mt19937 random(5);
   std::normal_distribution<double> gauss(0, 1);
@@ -68,7 +68,7 @@ TEST(ChoiceOfTheOrder, TakesOrder2WhereOrder1IsWrong) {
 }
 
 TEST(ChoiceOfTheOrder, Order2KnowsOfKinks) {
-  // Both fields have a kink at column 45, where order 2 was taken: sigma is larger there, and only there.
+  // Both fields have a kink at column 45, where order 2 was chosen: sigma is larger only there.
   auto [chosen, second] = measured(0.1);
   constexpr int kink = 45;
   constexpr double slope = 0.03;
@@ -78,14 +78,15 @@ TEST(ChoiceOfTheOrder, Order2KnowsOfKinks) {
   choose_order(chosen, second, kSubset);
   const int row = kNodes / 2 * kNodes;
   const double added = std::sqrt(std::pow(chosen.sigma_u[row + kink], 2) - std::pow(kSigma2, 2));
-  // The fourth difference of a kink, half a subset apart: -2 of slope * 15 px, but for the noise.
+  // The fourth difference of a kink with a spacing of half a subset is -2 * slope * 15 px, plus noise.
   EXPECT_NEAR(added, 0.264 * (33.0 * 33 - 1) / 12 * 2 * slope * 15 / (2.0 * 15 * 15), 0.03);
   EXPECT_LT(chosen.sigma_u[row + kink - 9], 2 * kSigma2);
   EXPECT_LT(chosen.sigma_v[row + kink], 2 * kSigma2);
 }
 
 TEST(ChoiceOfTheOrder, TellsAnErrorThatItKeepsBySigma) {
-  auto [chosen, second] = measured(0.015);  // as large as the noise that order 2 adds: not worth it
+  // an error as large as the noise that order 2 adds does not justify order 2
+  auto [chosen, second] = measured(0.015);
   choose_order(chosen, second, kSubset);
   EXPECT_LT(share_of_second(chosen, second, kNodes / 2 + 6, kNodes), 0.3);
   double sigma = 0;

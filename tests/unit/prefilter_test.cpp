@@ -10,7 +10,7 @@
 #include "analysis/interpolation_bias.hpp"
 #include "support/speckle.hpp"
 
-// What is decided from the power spectrum of the reference: its noise, the low-pass, the bias.
+// Tests the estimates from the power spectrum of the reference: noise, low-pass, bias.
 namespace dic::analysis {
 namespace {
 
@@ -22,7 +22,7 @@ fields::Points points_of(int size = kSize, int step = 8) {
   return fields::Points(make_grid(roi, step));
 }
 
-/// Speckle of this blob size and contrast with Gaussian noise, in f32.
+/// An f32 speckle image of this blob size and contrast, with Gaussian noise.
 Image speckle(double blob, double contrast, double noise) {
   const test::Speckle pattern(kSize, kSize, blob, 7, 40);
   std::mt19937 random(3);
@@ -68,12 +68,12 @@ TEST(BestPrefilter, IsNoneForGoodSpeckleAndLongerTheWeakerItIs) {
   };
   EXPECT_EQ(best(1, 2), 0);
   EXPECT_EQ(best(1, 0), 0);
-  EXPECT_EQ(best(0, 2), 0);  // nothing is to be won where there is no pattern
+  EXPECT_EQ(best(0, 2), 0);  // without a pattern, a low-pass gains nothing
   EXPECT_GE(best(0.1, 3), 0.5);
   EXPECT_GE(best(0.03, 3), best(0.1, 3));
 }
 
-/// The filter by its definition.
+/// Filtered pixel from the definition.
 double filtered_at(const Image& image, double sigma, int x, int y) {
   double sum = 0, weights = 0;
   const int reach = static_cast<int>(std::ceil(4 * sigma));
@@ -88,10 +88,11 @@ double filtered_at(const Image& image, double sigma, int x, int y) {
 
 TEST(PrefilterOfImages, IsTheGaussian) {
   const Image image = speckle(2, 1, 5);
+  ThreadPool pool(1);
   for (const double sigma : {0.5, 1.0, 2.0}) {
     TrackOptions options;
     options.prefilter = sigma;
-    const Image filtered = Prefilter(options, std::nullopt, false)(image);
+    const Image filtered = Prefilter(options, std::nullopt, false, pool)(image);
     ASSERT_EQ(filtered.type(), ScalarType::f32);
     for (const auto& [x, y] : {std::pair(20, 30), std::pair(100, 90), std::pair(200, 231)})
       EXPECT_NEAR(filtered.row<float>(y)[x], filtered_at(image, sigma, x, y), 1e-3) << sigma;
@@ -102,7 +103,8 @@ TEST(PrefilterOfImages, KeepsASlopeUpToTheEdge) {
   const Image slope = test::image_of(80, 70, [](int x, int y) { return 3 + 2 * x - y; });
   TrackOptions options;
   options.prefilter = 1.4;
-  const Image filtered = Prefilter(options, std::nullopt, false)(slope);
+  ThreadPool pool(1);
+  const Image filtered = Prefilter(options, std::nullopt, false, pool)(slope);
   for (int y = 0; y < 70; ++y)
     for (int x = 0; x < 80; ++x) ASSERT_NEAR(filtered.row<float>(y)[x], 3 + 2 * x - y, 1e-3);
 }
@@ -130,7 +132,7 @@ TEST(InterpolationBiasOfASpectrum, IsAveragedOverTheSubset) {
   const InterpolationBias bias(spectrum_of(speckle(1, 1, 0)), 0, Interpolation::cubic, 0);
   const double whole = bias.at(0.25, 0)[0];
   EXPECT_EQ(bias.over_subset(0.25, 0, {}, 33)[0], whole);
-  // Half a period over the subset leaves 2 / pi.
+  // With half a period over the subset, 2 / pi remains.
   EXPECT_NEAR(bias.over_subset(0.25, 0, {0.5 / 33, 0, 0, 0}, 33)[0], whole * 0.6366, 0.02 * whole);
   EXPECT_EQ(bias.over_subset(0.25, 0, {0.2, 0, 0, 0}, 33)[0], 0);
 }

@@ -66,8 +66,8 @@ class Blobs {
 };
 
 TEST(Preview, SizeContrastAndNoiseOfBlobs) {
-  // The autocorrelation of a Gaussian is one that is sqrt(2) times as wide: 2.355 sqrt(2) standard
-  // deviations.
+  // The autocorrelation of a Gaussian is a Gaussian sqrt(2) times as wide; its full width is 2.355 sqrt(2)
+  // standard deviations.
   for (const double size : {1.2, 2.0}) {
     const Image image = Blobs(size).image(kNoise);
     const Preview found = preview({}, image);
@@ -89,7 +89,7 @@ TEST(Preview, SigmaIsThatOfTheGradients) {
   const Blobs blobs(1.8);
   TrackOptions options;
   options.noise = kNoise;
-  options.refine.order = 0;  // the matrix of the translation alone
+  options.refine.order = 0;  // order 0 has the matrix of the translation alone
   options.prefilter = 0;
   const Preview found = preview(options, blobs.image(kNoise));
   int compared = 0;
@@ -101,7 +101,7 @@ TEST(Preview, SigmaIsThatOfTheGradients) {
           const Blobs::Value value = blobs.at(found.grid.x(i) + x, found.grid.y(j) + y);
           xx += value.dx * value.dx, xy += value.dx * value.dy, yy += value.dy * value.dy;
         }
-      // Both images are noisy.
+      // The factor 2 accounts for noise in both images.
       const double sigma = kNoise * std::sqrt(2 * std::max(xx, yy) / (xx * yy - xy * xy));
       EXPECT_NEAR(found.sigma[static_cast<std::size_t>(j) * found.grid.nx + i], sigma, 0.12 * sigma);
       ++compared;

@@ -8,13 +8,13 @@
 
 #include "support/io_files.hpp"
 
-// Values at points, extensometers, lines and areas of fields whose motion is known; tables of loads.
+// Tests values at points, extensometers, lines and areas of fields with known motion, and tables of loads.
 namespace dic {
 namespace {
 
 using namespace test;
 
-/// Of the motion u = a x + b y + c, v = d x + e y + f.
+/// Coefficients of the motion u = a x + b y + c, v = d x + e y + f.
 struct Affine {
   double a = 0.01, b = -0.02, c = 3.5, d = 0.005, e = -0.003, f = -1.25;
 
@@ -29,7 +29,8 @@ Grid square(int nodes) {
   return grid;
 }
 
-/// Positions, if given, are where the nodes are in corrected coordinates: the motion is one of these.
+/// A field with this motion. positions: the nodes in corrected coordinates, in which the motion is then
+/// given.
 Field field_of(const Affine& motion, const Grid& grid = square(20),
                const std::shared_ptr<NodePositions>& positions = nullptr) {
   Field field(grid);
@@ -110,7 +111,7 @@ TEST(Probe, CorrectedCoordinatesCount) {
 
 TEST(Probe, MissingNeighboursLeaveNoValueButAReason) {
   Field field = field_of({});
-  field.status[5 * 20 + 7] = Status::low_correlation;  // at (45, 45)
+  field.status[5 * 20 + 7] = Status::low_correlation;  // the node at (45, 45)
   field.status[9 * 20 + 9] = Status::outlier;
   EXPECT_TRUE(std::isnan(probe_point(field, {44, 44}).values.u));
   EXPECT_NE(probe_point(field, {44, 44}).problem.find("(45, 45)"), std::string::npos);
@@ -124,7 +125,7 @@ TEST(Probe, MissingNeighboursLeaveNoValueButAReason) {
   EXPECT_NE(values.problem.find("second end"), std::string::npos);
 }
 
-/// Both sides of a crack are measured: what lies between them is neither.
+/// Both sides of a crack are measured; values between them belong to neither side.
 TEST(Probe, NothingIsInterpolatedAcrossACrack) {
   Field field = field_of({});
   for (int j = 0; j < 20; ++j)
@@ -148,7 +149,7 @@ TEST(Probe, AreasAreMeansOfTheirOkNodes) {
   Field field = field_of({});
   const Grid& grid = field.grid();
   const std::vector<std::size_t> nodes = nodes_in(grid, {200, 200}, {{24, 34}, {41, 34}, {41, 51}, {24, 51}});
-  ASSERT_EQ(nodes.size(), 16u);  // 25, 30, 35, 40 by 35, 40, 45, 50
+  ASSERT_EQ(nodes.size(), 16u);  // x = 25, 30, 35, 40; y = 35, 40, 45, 50
   field.status[nodes[0]] = Status::low_correlation;
   field.u[nodes[0]] = 1e6;
   const AreaValues area = probe_area(field, nodes);

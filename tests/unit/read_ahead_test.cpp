@@ -11,7 +11,7 @@
 namespace dic::run {
 namespace {
 
-/// Twenty images whose width is their index + 1; number 7 cannot be read. Later ones are read faster.
+/// Twenty images with a width of index + 1; number 7 cannot be read. Later images are read faster.
 class Source : public FrameSource {
  public:
   explicit Source(bool parallel, bool says_count = true) : parallel_(parallel), says_count_(says_count) {}

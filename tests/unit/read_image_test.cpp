@@ -19,7 +19,7 @@
 #include "image/opencv/quiet.hpp"
 #include "support/image_files.hpp"
 
-// Formats, depths, colours and damaged files.
+// Tests formats, bit depths, colours and damaged files.
 namespace dic {
 namespace {
 
@@ -27,7 +27,7 @@ using namespace test;
 
 namespace fs = std::filesystem;
 
-/// Y of the documented rule, by another route than the product's integers.
+/// Y by the documented rule, computed in another way than the product's integers.
 double grey_rule(double r, double g, double b) { return 0.299 * r + 0.587 * g + 0.114 * b; }
 
 /// A little-endian TIFF of one uncompressed block per entry of `blocks`, with tags as given.
@@ -255,8 +255,8 @@ TEST_F(ReadImage, RefusesTruncatedFilesSilently) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-/// The end of the last strip, which holds the checksum, is zero. Random values cannot be compressed and
-/// smooth ones can.
+/// The end of the last strip, which holds the checksum, is zeroed. Tests random values, which cannot be
+/// compressed, and smooth ones.
 TEST_F(ReadImage, RefusesDeflatedTiffsWithAZeroedTail) {
   cv::Mat smooth(120, 150, CV_8UC1);
   for (int y = 0; y < smooth.rows; ++y)
@@ -270,7 +270,7 @@ TEST_F(ReadImage, RefusesDeflatedTiffsWithAZeroedTail) {
           cv::imwrite(path.string(), image, {cv::IMWRITE_TIFF_COMPRESSION, kDeflate, 317, predictor}));
       EXPECT_EQ(file_error([&] { read_image(path); }), "");
       const Bytes whole = get("a.tif");
-      std::uint32_t directory = 0;  // behind the strips
+      std::uint32_t directory = 0;  // offset after the strips
       std::memcpy(&directory, whole.data() + kDirectoryAt, sizeof directory);
       for (const std::uint32_t zeros : {4u, 8u, 40u, 200u}) {
         Bytes damaged = whole;
@@ -297,7 +297,7 @@ TEST_F(ReadImage, TakesAPgmAsCamerasWriteIt) {
   expect_pixels<std::uint16_t>(deep, [](int x, int) { return x == 0 ? 0x102 : 0x304; });
 }
 
-/// A source reads with memory that the last frame has left behind.
+/// A source reuses the memory of the previous frame.
 TEST_F(Frames, AreTheSameInAnyOrder) {
   put("a.png", random_image(CV_8UC1, 60, 70));
   put("b.png", random_image(CV_16UC1, 20, 30));
@@ -387,7 +387,7 @@ Bytes filter_rows(const std::vector<Bytes>& rows, int pixel_bytes) {
   return filtered;
 }
 
-/// Random pixels in rows of bytes, highest byte first, and the grey that the rule makes of them.
+/// Random pixels in rows of bytes, highest byte first, and their grey by the documented rule.
 template <typename T>
 void check_png(const Bytes& file_name, int samples, int colour, const auto& put) {
   const int width = 37, height = 23, bytes = sizeof(T);
@@ -426,7 +426,7 @@ TEST_F(ReadImage, RefusesPngsWhoseRowsAreWrong) {
   for (const Bytes& rows : {row, row + row + row, row + unknown_filter})
     EXPECT_NE(file_error([&] { read_image(put("a.png", png(8, 2, 8, 0, rows))); }).find("damaged"),
               std::string::npos);
-  // A few bytes cannot fill a gigabyte: refused before the memory is asked for.
+  // A few bytes cannot fill a gigabyte, so the file is refused before memory is allocated.
   EXPECT_NE(file_error([&] { read_image(put("a.png", png(30000, 30000, 8, 0, row))); }).find("claims"),
             std::string::npos);
 }
@@ -486,7 +486,7 @@ TEST_F(ReadImage, RefusesElementsThatItCannotKeep) {
 
 TEST_F(ReadImage, RefusesStripsThatClaimGigabytes) {
   auto tags = tiff_tags(65000, 200, 16, 1, 65);
-  tags.push_back({259, 3, {5}});  // LZW: more than is stored
+  tags.push_back({259, 3, {5}});  // LZW that decodes to more than is stored
   const auto text = file_error([&] { read_image(put("a.tif", tiff(tags, {"abcd"}))); });
   EXPECT_NE(text.find("larger than such a file can hold"), std::string::npos) << text;
 }

@@ -9,7 +9,7 @@
 #include "support/refine_support.hpp"
 #include "support/speckle.hpp"
 
-// Points that cannot be measured end with a status.
+// Tests that points which cannot be measured get a status.
 namespace dic {
 namespace {
 
@@ -128,7 +128,7 @@ TEST(Refiner, RunsOutOfIterationsHonestly) {
   const RefinedPoint p = refine_one(options, pair.reference, pair.current, 50, 50);
   EXPECT_EQ(p.status, Status::not_converged);
   EXPECT_EQ(p.iterations, 1);
-  options.tolerance = 2e-3;  // ten times as much will do in the last iteration
+  options.tolerance = 2e-3;  // ten times the tolerance suffices in the last iteration
   EXPECT_EQ(refine_one(options, pair.reference, pair.current, 50, 50, start_at(0.49, 0.5)).status,
             Status::ok);
   options.tolerance = 5e-4;

@@ -7,7 +7,7 @@
 
 #include "support/refine_support.hpp"
 
-// Subsets that the border of the image or the ROI cuts.
+// Tests subsets that the border of the image or the ROI cuts.
 namespace dic {
 namespace {
 
@@ -15,7 +15,7 @@ using namespace test;
 
 TEST(Refiner, SubsetsCutByTheBorderUseThePixelsInside) {
   constexpr int kWidth = 130, kHeight = 110;
-  // Moves towards the inside everywhere, so that the whole of every cut subset stays in the image.
+  // A motion towards the inside, so that every cut subset stays in the image.
   const ShapeParameters shrink = affine(0, 0, 0, 0);
   ShapeParameters field = shrink;
   field.ux = field.vy = -0.02;
@@ -67,7 +67,7 @@ TEST(Refiner, OnlyThePixelsInsideTheRoiMustStayInTheImage) {
     for (int y = 0; y < kSize; ++y) std::fill_n(roi.row<std::uint8_t>(y), columns, std::uint8_t{1});
     return roi;
   };
-  // Columns 79 to 111, of which the ROI has those to 99; displaced, they would end at 126.
+  // The subset has columns 79 to 111, the ROI only those up to 99; displaced, the subset would end at 126.
   const auto status = [&](const Image& roi) {
     return refine_one(options_of(33, 0), pair.reference, pair.current, 95, 60, {.u = 15}, roi).status;
   };

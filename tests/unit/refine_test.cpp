@@ -10,7 +10,7 @@
 #include "support/refine_support.hpp"
 #include "support/speckle.hpp"
 
-// Refinement of known displacements: bias, noise, orders, lighting, types, threads.
+// Tests the refinement of known displacements: bias, noise, orders, lighting, types, threads.
 namespace dic {
 namespace {
 
@@ -122,7 +122,7 @@ TEST(Refiner, TakesEverySubsetSize) {
   for (int subset : {7, 9, 11, 15, 17, 21, 31, 33, 35, 51, 65, 101, 255})
     for (int order : {0, 1, 2}) {
       if (order == 2 && subset < 11)
-        continue;  // 12 parameters from 49 pixels: a start within 0.5 px is not enough
+        continue;  // 12 parameters from 49 pixels need a start closer than 0.5 px
       if (order == 0 && subset > 65) continue;  // a constant does not describe the field
       const RefinedPoint p =
           refine_one(options_of(subset, order), pair.reference, pair.current, kSize / 2, kSize / 2);
@@ -229,8 +229,8 @@ INSTANTIATE_TEST_SUITE_P(SubsetsAndOrders, Sigma,
                                   std::to_string(test.param.order);
                          });
 
-/// Faint speckle in noise, on a bright ground: noise takes most of the Gauss-Newton matrix, and every target
-/// rounds in its own way.
+/// Faint speckle in noise on a bright ground: noise dominates the Gauss-Newton matrix, and every target
+/// rounds differently.
 TEST(Refiner, PointsThatConvergeSlowlyEndAlikeOnEverySimdTarget) {
   constexpr int kSize = 300;
   const auto pair = speckle_pair(kSize, kSize, 2.2, 22, translation(0.4, -0.3));

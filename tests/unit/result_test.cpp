@@ -11,7 +11,7 @@
 #include "io/hdf5_file.hpp"
 #include "support/io_files.hpp"
 
-// The reader of result.vtkhdf: what VtkHdfWriter wrote, and files that are not whole or not ours.
+// Tests the reader of result.vtkhdf with files of VtkHdfWriter, incomplete files and foreign files.
 namespace dic {
 namespace {
 
@@ -39,7 +39,7 @@ class ResultFile : public Io {
     return at;
   }
 
-  /// Makes a change with plain HDF5 calls.
+  /// Changes a file with plain HDF5 calls.
   static void change(const fs::path& path, const std::function<void(hid_t)>& edit) {
     const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
     edit(file);
@@ -54,7 +54,7 @@ class ResultFile : public Io {
       H5Aclose(attribute), H5Sclose(space), H5Gclose(group);
     });
   }
-  /// In place of /VTKHDF/PointData/NAME.
+  /// Replaces the dataset /VTKHDF/PointData/NAME.
   static void replace_array(const fs::path& path, const std::string& name, const std::vector<hsize_t>& shape,
                             hid_t creation = H5P_DEFAULT) {
     change(path, [&](hid_t file) {
@@ -97,7 +97,7 @@ TEST_F(ResultFile, HoldsTheBitsThatWereMeasured) {
 
 TEST_F(ResultFile, SaysWhatItIsAbout) {
   write();
-  const Result result(file("."));  // the folder that it is in
+  const Result result(file("."));  // opened by its folder
   EXPECT_EQ(result.path().filename(), "result.vtkhdf");
   EXPECT_EQ(result.frame_count(), 3);
   EXPECT_EQ(result.frame_names()[2], "frame2");
@@ -248,7 +248,7 @@ TEST_F(ResultFile, AnotherFileIsNotOpened) {
   expect_file_error([&] { const Result result(path); }, "result.vtkhdf");
 }
 
-/// A grid that a small file claims to have, and does not hold.
+/// A small file claims a large grid that it does not contain.
 TEST_F(ResultFile, MemoryIsTakenOnlyForWhatTheFileCanHold) {
   const fs::path path = write();
   change(path, [](hid_t file) {
@@ -263,7 +263,7 @@ TEST_F(ResultFile, MemoryIsTakenOnlyForWhatTheFileCanHold) {
   expect_file_error([&] { const Result result(path); }, "larger than the file can hold");
 }
 
-/// As a copy that was interrupted leaves them.
+/// The files are cut as by an interrupted copy.
 TEST_F(ResultFile, CutFilesAreRefused) {
   const std::string whole = read_text(write());
   for (std::size_t size = 0; size < whole.size(); size += 997) {

@@ -7,7 +7,7 @@
 #include <dic/track.hpp>
 #include <vector>
 
-// What saturated pixels do to a subset, and to what is measured beside a glare and on white paint.
+// Tests the effect of saturated pixels on a subset, and measurements beside a glare and on white paint.
 namespace dic::test {
 namespace {
 
@@ -21,7 +21,7 @@ TEST(Saturation, PixelsThatShowNothingAreLeftOut) {
     return icgn::saturation_rule(pixels, is_part, 16, kNothingWhite);
   };
   EXPECT_EQ(rule({1089, 0, 0}), SaturationRule::keep);
-  EXPECT_EQ(rule({1089, 20, 20}), SaturationRule::keep);  // few
+  EXPECT_EQ(rule({1089, 20, 20}), SaturationRule::keep);  // few saturated pixels
   EXPECT_EQ(rule({1089, 200, 0}), SaturationRule::without_any);
   EXPECT_EQ(rule({1089, 700, 10}), SaturationRule::keep);  // white paint
   EXPECT_EQ(rule({1089, 700, 100}), SaturationRule::without_differences);
@@ -48,7 +48,7 @@ TEST(Saturation, AGlareCountsAsFarAsASubset) {
   EXPECT_EQ(icgn::glare_reach(16), 32 + icgn::white_reach(16));
 }
 
-/// What was measured of the second of two images with a known translation.
+/// Measurement of the second of two images with a known translation.
 struct Measured {
   std::int64_t points = 0, ok = 0, wrong = 0;
   double scatter = 0;
@@ -91,7 +91,7 @@ TEST(Saturation, BesideAGlareSigmaIsRight) {
   EXPECT_LT(m.scatter, 1.25);
 }
 
-/// Dark dots on white paint that is overexposed: what is lighter than `white` is saturated.
+/// Dark dots on overexposed white paint: pixels lighter than `white` are saturated.
 std::vector<Image> painted(int white) {
   const SynthOptions synth = speckle();
   std::vector<Image> frames;
@@ -107,7 +107,8 @@ std::vector<Image> painted(int white) {
 }
 
 TEST(Saturation, OverexposedPaintIsMeasured) {
-  const std::vector<Image> some = painted(140), most = painted(120);  // 0.4 and 0.6 of all pixels
+  // 0.4 and 0.6 of all pixels are saturated
+  const std::vector<Image> some = painted(140), most = painted(120);
   const Measured m = measured(some[0], some[1], 2.3, 0.2);
   EXPECT_GT(m.ok, 0.99 * static_cast<double>(m.points));
   EXPECT_EQ(m.wrong, 0);

@@ -6,7 +6,7 @@
 
 #include "support/refine_support.hpp"
 
-// Shape functions, and the peak of a 3x3 neighbourhood.
+// Tests shape functions, and the peak of a 3x3 neighbourhood.
 namespace dic {
 namespace {
 
@@ -44,7 +44,7 @@ TEST(Shape, ComposeAndInverseAreExactForAffineWarps) {
 }
 
 TEST(Shape, ComposeAgreesToSecondOrderForCurvedWarps) {
-  // What is dropped is of degree 3: halving the distance divides the difference by 8.
+  // The dropped terms have degree 3, so halving the distance divides the difference by 8.
   const Warp outer = warp_of(curved(affine(0.4, -0.2, 5, 0.02), 0.003));
   const Warp inner = warp_of(curved(affine(-0.3, 0.1, -4, 0.05), -0.004));
   const auto error = [&](double x, double y) {
@@ -58,7 +58,8 @@ TEST(Shape, ComposeAgreesToSecondOrderForCurvedWarps) {
 }
 
 TEST(Shape, InverseAgreesToSecondOrderForCurvedWarps) {
-  // The inverse is expanded where the linear part's inverse lies: exact to second order without translation.
+  // The inverse is expanded about the inverse of the linear part, so it is exact to second order without
+  // translation.
   const Warp warp = warp_of(curved(affine(0, 0, 5, 0.02), 0.003));
   const auto error = [&](double x, double y) {
     const auto [wx, wy] = apply(warp, x, y);

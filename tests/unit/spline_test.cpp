@@ -10,10 +10,11 @@
 #include "support/refine_support.hpp"
 #include "support/speckle.hpp"
 
-// Interpolating splines against coefficients from a linear system in double.
+// Tests interpolating splines against coefficients from a linear system in double.
 namespace dic {
 namespace {
 
+using namespace refine;
 using namespace test;
 
 struct SplineCase {
@@ -32,7 +33,7 @@ TEST(PaddedImage, HasZerosAroundItsPixels) {
   constexpr int kWidth = 61, kHeight = 40, kMargin = PaddedImage::kMargin;
   ThreadPool pool(2);
   const Image image = random_image(kWidth, kHeight, 3);
-  for (int turn = 0; turn < 3; ++turn) {  // memory that was used before
+  for (int turn = 0; turn < 3; ++turn) {  // later turns reuse memory
     PaddedImage padded = to_float(image, pool);
     for (int y = -kMargin; y < kHeight + kMargin; ++y)
       for (int x = -kMargin; x < padded.stride() - kMargin; ++x) {
@@ -58,7 +59,7 @@ TEST_P(Spline, CoefficientsSolveTheInterpolationConditions) {
       error = std::max(error, std::abs(*coefficients.at(x, y) * scale - expected));
       largest = std::max(largest, std::abs(expected));
     }
-  EXPECT_LT(error, 3e-6 * largest);  // float32, amplified by the filter on white noise
+  EXPECT_LT(error, 3e-6 * largest);  // float32 rounding, amplified by the filter on white noise
 }
 
 TEST_P(Spline, InterpolatesThePixels) {
@@ -133,7 +134,7 @@ TEST(Spline, ReadsEveryTypeAndPaddedRows) {
     for (int x = 0; x < 20; ++x) ASSERT_EQ(*out.at(x, y), *expected.at(x, y));
 }
 
-/// Step by step from the definition.
+/// Reflected element, step by step from the definition.
 double naive_reflected(const std::vector<float>& line, int k) {
   const int end = k < 0 ? 0 : static_cast<int>(line.size()) - 1;
   if (line.size() == 1 || (k >= 0 && k <= end)) return line[line.size() == 1 ? 0 : k];

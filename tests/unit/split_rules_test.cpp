@@ -4,7 +4,7 @@
 #include <cmath>
 #include <dic/shared/split_rules.hpp>
 
-// Parts of subsets, against pixels that are looked at one by one.
+// Tests parts of subsets against pixels that are checked one by one.
 namespace dic::track {
 namespace {
 
@@ -16,7 +16,7 @@ TEST(SubsetParts, HaveThePixelsInsideTheImageOnTheirSide) {
     for (const int x : {3, 20, 100, 180, 196})
       for (int round = 0; round < kSplitRounds; ++round)
         for (int k = 0; k < kDirections; ++k) {
-          ShapeParameters shape;  // a turn about the pixel (100, 100)
+          ShapeParameters shape;  // a rotation about the pixel (100, 100)
           shape.ux = shape.vy = std::cos(angle) - 1;
           shape.uy = -(shape.vx = std::sin(angle));
           const int y = 90;
@@ -37,7 +37,7 @@ TEST(SubsetParts, HaveThePixelsInsideTheImageOnTheirSide) {
               wanted += counts;
             }
           if (inside < kSubset * kSubset / 2 || 4 * wanted < kSubset * kSubset) wanted = 0;
-          const CountedPart part = part_to_measure(7, x, y, round, d, shape, kRadius, kSize, kSize);
+          const CountedPart part = part_to_measure({7, x, y, kRadius}, d, round, shape, {kSize, kSize});
           ASSERT_EQ(part.pixels, wanted) << x << ", " << angle << ", round " << round << ", direction " << k;
           lost += wanted == 0;
           oblique += wanted > 0 && !part.part.is_rectangle();

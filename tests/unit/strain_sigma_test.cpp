@@ -9,7 +9,7 @@
 
 #include "support/strain_truth.hpp"
 
-// Standard deviations of strain against sums over all pairs of nodes and derivatives by differences; strain
+// Tests standard deviations of strain against sums over all pairs of nodes and finite differences, and strain
 // of rotations.
 namespace dic::test {
 namespace {
@@ -17,8 +17,8 @@ namespace {
 constexpr StrainMeasure kMeasures[] = {StrainMeasure::green_lagrange, StrainMeasure::engineering,
                                        StrainMeasure::hencky, StrainMeasure::almansi};
 
-/// How the error of a subset's centre depends on the noise of its pixels, by a least-squares fit of the terms
-/// of the shape function that are not orthogonal to the constant.
+/// Influence of each pixel's noise on the displacement of a subset's centre, from a least-squares fit of the
+/// terms of the shape function that are not orthogonal to the constant.
 Eigen::MatrixXd influence(const MeasuredSubsets& subsets) {
   const int side = subsets.size, half = side / 2, terms = subsets.order < 2 ? 1 : 3;
   Eigen::MatrixXd design(side * side, terms);
@@ -49,7 +49,7 @@ double correlation(const Eigen::MatrixXd& weights, int dx, int dy) {
   return part(1).cwiseProduct(part(-1)).sum();
 }
 
-/// Nodes around a window so that no subset of it is at the border of the grid.
+/// Number of nodes around a window that keeps its subsets away from the border of the grid.
 int margin_of(const MeasuredSubsets& subsets, int window, int step) {
   return window / 2 + subsets.size / 2 / step + 1;
 }
@@ -66,7 +66,8 @@ Field noisy_field(const Grid& grid, const Eigen::Matrix2d& gradient, double sigm
   return field;
 }
 
-/// Of the slopes of the plane through the `ok` nodes of the window around a node, by the sum over all pairs.
+/// Covariance of the slopes of the plane through the `ok` nodes of the window around a node, by the sum over
+/// all pairs.
 Eigen::Matrix2d slope_covariance(const Field& field, int window, int ci, int cj,
                                  const Eigen::MatrixXd& weights) {
   const Grid& grid = field.grid();
@@ -88,7 +89,7 @@ struct Sigma {
   double exx, eyy, exy;
 };
 
-/// By differences of the definition.
+/// Standard deviations of the strain, by finite differences of its definition.
 Sigma propagated(const Eigen::Matrix2d& gradient, StrainMeasure measure, const Eigen::Matrix2d& covariance,
                  double sigma_u, double sigma_v) {
   Eigen::Matrix<double, 3, 4> change;
@@ -165,7 +166,7 @@ bool is_lost(int kind, int i, int j, int half, std::mt19937& random) {
       return i > 0;
     case 1:  // a corner
       return i > half / 2 || j < -half / 2;
-    case 2:  // here and there
+    case 2:  // scattered nodes
       return random() % 100 < 25;
     case 3:  // a slanting edge
       return i + j > 1;
@@ -197,13 +198,14 @@ TEST(StrainSigma, OfIncompleteWindowsIsNearTheSum) {
           const Eigen::Matrix2d slopes = slope_covariance(field, window, middle, middle, influence(subsets));
           const Sigma want =
               propagated(Eigen::Matrix2d::Zero(), StrainMeasure::engineering, slopes, 0.01, 0.01);
-          // Rectangles and scattered losses; other outlines are told by their moments alone.
+          // Rectangles and scattered losses are nearly exact; other outlines are approximated by their
+          // moments.
           expect_near(got, centre, want, kind < 2 ? 1e-3 : kind == 2 ? 0.1 : 0.15);
         }
 }
 
-/// Weights of the pixels (i, j) of a subset of which only those from (left, top) on are there, by which the
-/// displacement at its node follows from their noise.
+/// Influence of the pixels (i, j) of a subset without those before (left, top) on the displacement at its
+/// node.
 Eigen::MatrixXd cut_influence(const MeasuredSubsets& subsets, int left, int top) {
   const int half = subsets.size / 2, side = subsets.size;
   const int terms = subsets.order == 0 ? 1 : subsets.order == 1 ? 3 : 6;
@@ -283,7 +285,7 @@ TEST(StrainSigma, FollowsTheOrderOfThePoints) {
   EXPECT_EQ(sigmas(2, true)[12 * 21 + 10], second[12 * 21 + 10]);
   EXPECT_GT(std::abs(second[12 * 21 + 10] / first[12 * 21 + 10] - 1), 0.05);
   for (int j = 0; j < 25; ++j)
-    for (int i = 0; i < 10; ++i) field.order[j * 21 + i] = 1;  // beyond: 2
+    for (int i = 0; i < 10; ++i) field.order[j * 21 + i] = 1;  // columns from 10 on have order 2
   const NodeValues<float> mixed = compute_strain(field, {5}, 1, MeasuredSubsets{21, 1}).sigma_exx;
   EXPECT_EQ(mixed[12 * 21 + 5], first[12 * 21 + 5]);
   EXPECT_EQ(mixed[12 * 21 + 15], second[12 * 21 + 15]);
@@ -292,12 +294,12 @@ TEST(StrainSigma, FollowsTheOrderOfThePoints) {
   EXPECT_LT(mixed[12 * 21 + 10], most);
 }
 
-/// Errors that nodes do not share: the slope of a plane is that of independent values.
+/// The errors of nodes are independent, so the covariance of the slope is that of independent values.
 TEST(StrainSigma, FollowsDrawsOfErrors) {
   const Grid grid = full_grid(40, 40, 5);
   Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.03);
   std::mt19937 random(5);
-  std::normal_distribution<float> error(0, 7);  // its size does not matter
+  std::normal_distribution<float> error(0, 7);  // the standard deviation of the draws does not matter
   ErrorDraws errors;
   for (int k = 0; k < 16; ++k) {
     errors.draws.emplace_back(field.status.size());
@@ -324,7 +326,7 @@ TEST(StrainSigma, IsMissingWhereStrainOrSubsetsAre) {
     EXPECT_EQ(std::isnan(strain.exx[k]), std::isnan(strain.sigma_exy[k])) << k;
 }
 
-/// Displacements that are exact: what remains is rounding.
+/// The displacements are exact, so only rounding errors remain.
 TEST(Strain, RigidRotationsHaveNoGreenLagrangeStrain) {
   for (const double degrees : {30.0, 90.0, 170.0, 180.0}) {
     const Eigen::Matrix2d gradient =

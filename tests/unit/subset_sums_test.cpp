@@ -16,17 +16,19 @@
 #include "support/refine_support.hpp"
 #include "support/speckle.hpp"
 
-// The vectorized sums over a subset against loops over its pixels, on every SIMD target.
+// Tests the vectorized sums over a subset against loops over its pixels, on every SIMD target.
 namespace dic {
 namespace {
 
+using namespace refine;
 using namespace test;
 
 struct SubsetCase {
   SubsetRect rect;
   bool masked, windowed;
 };
-/// Odd and cut subsets around the widths of SIMD vectors, with and without excluded pixels and a window.
+/// Odd and cut subsets with sizes around the widths of SIMD vectors, with and without excluded pixels and a
+/// window.
 std::vector<SubsetCase> subset_cases() {
   std::vector<SubsetCase> cases;
   for (const bool windowed : {false, true})
@@ -38,7 +40,8 @@ std::vector<SubsetCase> subset_cases() {
   return cases;
 }
 
-/// A reference and a current image with everything that the sums need, and the naive spline of the current.
+/// A reference and a current image with everything that the sums need, and the naive spline of the current
+/// image.
 class Sums : public testing::TestWithParam<Interpolation> {
  protected:
   static constexpr int kSize = 120, kX = 57, kY = 61, kSubset = 51;
@@ -80,7 +83,7 @@ class Sums : public testing::TestWithParam<Interpolation> {
         if (!c.masked || *mask_.at(kX + i, kY + j) != 0) body(i, j);
   }
 
-  /// sum weight a(i, j) i^p j^q must equal `sum` up to float rounding of its terms.
+  /// Checks that `sum` equals the sum of weight a(i, j) i^p j^q up to float rounding of its terms.
   template <typename Term>
   void expect_moment(const SubsetCase& c, double sum, int p, int q, const Term& term) const {
     double expected = 0, square = 0;
@@ -122,7 +125,7 @@ class Sums : public testing::TestWithParam<Interpolation> {
     expect_moments(c, sums.dy_dy, 2 * order, [&](int i, int j) { return gy(i, j) * gy(i, j); });
   }
 
-  /// Subsets that share the columns of one patch have the same sums, to the last bit, as each by itself.
+  /// Subsets that share the columns of one patch have the same sums, to the last bit, as each one alone.
   void check_shared_columns(bool masked, int order) const {
     const SubsetRect all{-30, 50, -12, 9};
     ColumnSums columns;

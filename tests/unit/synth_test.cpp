@@ -88,7 +88,7 @@ TEST(Motion, ReferencePositionUndoesTheDisplacement) {
 TEST(Motion, HasTheDocumentedSigns) {
   Motion motion;
   motion.kind = MotionKind::rotation;
-  motion.angle_deg = 90;  // x axis to y axis: to the right of the centre means below it afterwards
+  motion.angle_deg = 90;  // from the x axis to the y axis: points right of the centre end up below it
   motion.cx = motion.cy = 10;
   const auto rotated = motion.at(15, 10, 1);
   EXPECT_NEAR(15 + rotated[0], 10, 1e-12);
@@ -108,7 +108,7 @@ TEST(Motion, CracksMayBeOblique) {
   Motion motion;
   motion.kind = MotionKind::crack;
   motion.cx = motion.crack_y = 50;
-  motion.angle_deg = 30;  // falls to the right
+  motion.angle_deg = 30;  // the crack descends to the right
   motion.amplitude = 3;
   const auto below = motion.at(50, 60, 1), above = motion.at(50, 40, 1);
   EXPECT_NEAR(below[0], -1.5, 1e-12);
@@ -149,7 +149,7 @@ TEST(Motion, ChirpAndRampAreWhatTheySay) {
   EXPECT_EQ(motion.at(motion.cx + 11, 5, 1)[0], 4.2);
   EXPECT_NEAR(motion.at(motion.cx + 5, 5, 0.5)[0], 2.1 * 0.75, 1e-12);
   motion = motion_of(MotionKind::chirp);
-  int crossings = 0;  // one per half period: the sum of dx / (period / 2)
+  int crossings = 0;  // expected: one per half period, the sum of dx / (period / 2)
   double expected = 0, before = motion.at(0.01, 0, 1)[0];
   for (double x = 0.02; x < 95; x += 0.01) {
     const double now = motion.at(x, 0, 1)[0];
@@ -196,7 +196,7 @@ TEST(Random, IsNormalAndUncorrelated) {
   EXPECT_NEAR(serial / kPairs, 0, 5 / std::sqrt(kPairs));
 }
 
-/// Every blob far around, no cut: another road to Speckle::at.
+/// Sums all blobs in a large neighbourhood without a cutoff, independently of Speckle::at.
 double naive_sum(const SpeckleSettings& s, double x, double y) {
   const auto column = static_cast<std::int64_t>(std::floor(x / s.cell)),
              row = static_cast<std::int64_t>(std::floor(y / s.cell));
@@ -317,7 +317,7 @@ TEST(SynthFrame, OpensACrackWithADarkGap) {
   }
 }
 
-/// The blob sum of the defocused frame is that of the sharp one, averaged with a Gaussian's weights.
+/// The blob sum of the defocused frame equals that of the sharp one, averaged with Gaussian weights.
 TEST(Speckle, BlurIsAConvolution) {
   const SpeckleSettings sharp{1.7, 3.4, 5, Texture::blobs, 1.5, 0};
   SpeckleSettings soft = sharp;
@@ -428,7 +428,8 @@ TEST(SynthFrame, HasNoiseOfTheGivenSizeNewInEveryFrame) {
     options.amounts = {0, 0, 0};
     const Image clean = synth_frame(options, 0);
     options.noise = 2;
-    const double level = bits == 8 ? 1 : 257, rounding = 1.0 / 6;  // of both images, grey levels squared
+    // variance of both images, grey levels squared
+    const double level = bits == 8 ? 1 : 257, rounding = 1.0 / 6;
     const double expected = std::sqrt(4 * level * level + rounding), pixels = 512.0 * 512;
     const Image a = synth_frame(options, 1), b = synth_frame(options, 2);
     for (const Image* noisy : {&a, &b}) {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace dic;
 
-// Of every option, a value that is not its default.
+// For every option, a value that is not its default.
 const std::map<std::string, std::string> kOthers = {
     {"reference", "start.tif"},
     {"roi-rect", "1,2,30,40"},
@@ -55,7 +55,7 @@ const std::map<std::string, std::string> kOthers = {
 
 const std::set<std::string> kReadFiles = {"roi", "camera", "times"};
 
-/// The same option, or --no-pictures, another name of one value of --pictures.
+/// True for the same option, and for --pictures with --no-pictures, which sets one of its values.
 bool share_a_value(const std::string& a, const std::string& b) {
   return a == b || (a.ends_with("pictures") && b.ends_with("pictures"));
 }

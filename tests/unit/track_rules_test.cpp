@@ -6,7 +6,7 @@
 #include <dic/shared/track_rules.hpp>
 #include <vector>
 
-// Rules of tracking on grids so small that the result is known.
+// Tests the rules of tracking on small grids with a known result.
 namespace dic::test {
 namespace {
 
@@ -31,7 +31,7 @@ struct Points {
   }
 
   RefinedPoint& at(int i, int j) { return results[j * nx + i]; }
-  /// Moves a block of points away from where the others are, and makes them doubtful.
+  /// Moves a block of points away from the others, and makes them uncertain.
   void displace(int i, int j, int w, int h) {
     for (int b = j; b < j + h; ++b)
       for (int a = i; a < i + w; ++a) at(a, b).shape.u = 8, at(a, b).zncc = 0.7f;
@@ -67,7 +67,7 @@ TEST(TrackRules, NeighboursEndAtTheGridAndTheRoi) {
   EXPECT_EQ(neighbours(points, 5), (std::vector{0, 1, 2, 4, 6, 8, 9, 10}));
   EXPECT_EQ(neighbours(points, 11), (std::vector{6, 7, 10}));
   points.point_at = {-1, 0, 1, -1, 2, 3, 4, 5, -1, 6, 7, 8};
-  EXPECT_EQ(neighbours(points, 5), (std::vector{0, 1, 2, 4, 6, 7}));  // of a node: points
+  EXPECT_EQ(neighbours(points, 5), (std::vector{0, 1, 2, 4, 6, 7}));  // neighbours of a node, as points
   EXPECT_EQ(neighbours(Points(1, 1), 0), std::vector<int>{});
 }
 

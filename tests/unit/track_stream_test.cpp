@@ -14,7 +14,7 @@
 
 #include "support/speckle.hpp"
 
-// Streams of frames: order, back-pressure, errors, cancelling, use for another experiment.
+// Tests streams of frames: order, back-pressure, errors, cancelling, reuse for another experiment.
 namespace dic {
 namespace {
 
@@ -30,7 +30,7 @@ TrackOptions options_of(int step = 16) {
   return options;
 }
 
-/// Speckle that lies (shift, 0) px further to the right.
+/// Speckle shifted by (shift, 0) px.
 Image frame(double shift, int size = kSize, unsigned seed = 1) {
   const test::Speckle speckle(size, size, 2, seed, 40);
   return test::converted<std::uint8_t>(
@@ -38,7 +38,7 @@ Image frame(double shift, int size = kSize, unsigned seed = 1) {
       ScalarType::u8);
 }
 
-/// Frame k has moved by shift_of(k).
+/// Displacement of frame k, px.
 double shift_of(std::int64_t k) { return 0.2 * static_cast<double>(k % 10); }
 std::vector<Image> frames(int count) {
   std::vector<Image> out;
@@ -141,7 +141,7 @@ TEST(TrackStream, TryPushNeverWaitsForAPushThatWaits) {
   const Image image = frame(0);
   TrackStream stream(options_of(), image, {}, {}, 1);
   stream.push(image);
-  std::thread producer([&] { stream.push(image); });  // waits for room until the first result is taken
+  std::thread producer([&] { stream.push(image); });  // push waits until the first result is taken
   for (int k = 0; k < 1000; ++k) EXPECT_EQ(stream.try_push(image), std::nullopt);
   EXPECT_EQ(stream.wait()->index, 0);
   producer.join();
@@ -206,7 +206,7 @@ TEST(TrackStream, GoesOnAfterAFrameThatCannotBeMeasured) {
 }
 
 TEST(TrackStream, CancelForgetsWhatIsNotMeasured) {
-  // Enough points that a frame takes a while.
+  // The images have enough points for a frame to take a while.
   const Image reference = frame(0, 400), moved = frame(1, 400);
   TrackStream stream(options_of(2), reference, {}, {}, 50);
   for (int k = 0; k < 50; ++k) stream.push(moved);
@@ -332,7 +332,7 @@ double resident_bytes() {
   return 4096 * resident;
 }
 
-#ifndef __has_feature  // only Clang has it
+#ifndef __has_feature  // only Clang defines it
 #define __has_feature(name) 0
 #endif
 

@@ -8,7 +8,7 @@
 
 #include "support/speckle.hpp"
 
-// Matches by chance are given up, whatever their zncc; measurements are not.
+// Tests that chance matches are given up regardless of their zncc, and measurements are kept.
 namespace dic::test {
 namespace {
 
@@ -22,7 +22,7 @@ TrackOptions options_of(int subset) {
   return options;
 }
 
-/// Coarse speckle, of which subsets hold few blobs, with noise of one grey level; displaced by (u, v).
+/// Coarse speckle with few blobs per subset and noise of one grey level, displaced by (u, v).
 Image speckled(unsigned seed, double u = 0, double v = 0) {
   const Speckle speckle(size, size, 3.5, seed);
   std::mt19937 random(seed + 100);
@@ -50,7 +50,7 @@ TEST(Trust, ImagesThatBelongTogetherLoseNothing) {
   for (const int subset : {15, 21, 33}) {
     const Field field = Tracker(options_of(subset), reference.view()).track(moved.view()).field;
     EXPECT_EQ(count(field, Status::low_correlation), 0) << subset;
-    // Of the outermost row and column, some move beyond the middle of the last pixels.
+    // Some points of the outermost row and column move beyond the middle of the last pixels.
     const Grid& grid = field.grid();
     std::int64_t visible = 0;
     for (std::int64_t k = 0; k < grid.nodes(); ++k) {
@@ -74,9 +74,9 @@ TEST(Trust, OnePatchOfAnotherImageIsNotMeasured) {
       const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
       if (field.status[k] != Status::ok) continue;
       const int x = grid.x(i), y = grid.y(j);
-      if (x < 20) continue;  // cut by the border, and few blobs
+      if (x < 20) continue;  // subsets are cut by the border and have few blobs
       inside += std::max(std::abs(x - 150), std::abs(y - 150)) < 40;
-      if (std::max(std::abs(x - 150), std::abs(y - 150)) < 60) continue;  // subsets that hold both
+      if (std::max(std::abs(x - 150), std::abs(y - 150)) < 60) continue;  // subsets contain both
       EXPECT_NEAR(field.u[k], 2.3, 0.3);
       EXPECT_NEAR(field.v[k], 1.2, 0.3);
     }
@@ -94,7 +94,7 @@ TEST(Trust, AFewPointsAloneAreKept) {
   EXPECT_EQ(count(field, Status::ok) + count(field, Status::masked), field.grid().points());
 }
 
-/// Dots every 12 px, left of a column speckle instead; displaced by (u, 0).
+/// Dots every 12 px, and speckle left of column `speckled_until`; displaced by (u, 0).
 Image dotted(double u, int speckled_until, unsigned seed) {
   const Speckle speckle(size, size, 2, 3);
   std::mt19937 random(seed);
@@ -114,7 +114,7 @@ TEST(Trust, PeriodicTextureIsAmbiguousUnlessTheSearchDecides) {
   Field field = Tracker(options, reference.view()).track(moved.view()).field;
   EXPECT_EQ(count(field, Status::ok), 0);
   EXPECT_GT(count(field, Status::ambiguous), 0.6 * static_cast<double>(field.grid().points()));
-  options.search = 8;  // both 2.3 and -9.7 may be right for a search of 10
+  options.search = 8;  // a search of 10 would allow both 2.3 and -9.7
   field = Tracker(options, reference.view()).track(moved.view()).field;
   EXPECT_GT(count(field, Status::ambiguous), 0.6 * static_cast<double>(field.grid().points()));
   options.search = 5;

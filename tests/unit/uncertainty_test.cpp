@@ -12,13 +12,13 @@
 
 #include "analysis/noise.hpp"
 
-// What sigma is made of, in cases so simple that the result is known.
+// Tests the parts of sigma in simple cases with a known result.
 namespace dic::test {
 namespace {
 
 using track::NoiseCovariance;
 
-/// A point of a pattern that varies as much in all directions, with a share of noise in its matrix.
+/// A point of an isotropic pattern, with a share of noise in its matrix.
 RefinedPoint isotropic(double unit_sigma, double share, double noise) {
   RefinedPoint p;
   p.status = Status::ok;
@@ -59,7 +59,7 @@ TEST(Uncertainty, IsDeformedWithTheSubset) {
   EXPECT_NEAR(std::sqrt(turned.of_images.uu), 0.03, 1e-8);
   EXPECT_NEAR(std::sqrt(turned.of_images.vv), 0.01, 1e-8);
   ShapeParameters stretched;
-  stretched.ux = 1;  // twice as long, and half of the noise of the current image
+  stretched.ux = 1;  // stretched to twice the length, which halves the noise variance of the current image
   const NoiseCovariance twice = track::noise_covariance(p, stretched, {1, 1, 1}, kModel);
   EXPECT_NEAR(twice.of_images.uu, 4 * 0.75 * 0.01 * 0.01, 1e-9);
   EXPECT_NEAR(twice.of_images.vv, 0.75 * 0.03 * 0.03, 1e-9);
@@ -67,7 +67,7 @@ TEST(Uncertainty, IsDeformedWithTheSubset) {
 
 TEST(Uncertainty, KnowsThatOneImageHasLessNoise) {
   RefinedPoint p = isotropic(0.01, 0, 1);
-  p.residual_sd = 2;  // all of it noise of the current image, at a pixel
+  p.residual_sd = 2;  // entirely noise of the current image, at a whole-pixel displacement
   track::NoiseModel model = kModel;
   model.of_reference = {0, 0};
   for (auto& gain : model.gains.gain) gain = 1;
@@ -169,14 +169,15 @@ TEST(Uncertainty, AParabolaBendsASubsetAnEdgeDoesNot) {
   const auto parabola = [](double x) { return std::array{0.0005 * x * x, 0.001 * x, 0.0}; };
   EXPECT_NEAR(std::sqrt(bend(row_of(parabola)).u), 1.5 * 90 / 2 * 0.001, 1e-7);
   EXPECT_EQ(bend(row_of(parabola)).v, 0);
-  // Noise: slopes that change by less than one sigma displaces.
+  // A change of the slopes with less effect than one sigma is noise.
   EXPECT_EQ(bend(row_of([](double x) { return std::array{0.0, 5e-5 * x, 0.0}; })).u, 0);
   // A kink between two points: only one slope changes.
   const auto kink = [](double x) {
     return std::array{0.02 * std::max(0.0, x - 14), x > 14 ? 0.02 : 0.0, 0.0};
   };
   EXPECT_NEAR(std::sqrt(bend(row_of(kink)).u), 1.5 * 90 / 2 * 0.02 / 20, 1e-7);
-  // A body that turns about a point far away: what both slopes predict is not what is between both points.
+  // A body that turns about a point far away: the displacement between both points is not what the slopes
+  // predict.
   const auto edge = [](double x) {
     return std::array{x > 14 ? 0.02 * (x - 200) : 0, x > 14 ? 0.02 : 0.0, 0.0};
   };
@@ -194,7 +195,7 @@ TEST(Uncertainty, WithOrderTwoTheCurvatureMustChange) {
   EXPECT_NEAR(std::sqrt(bend(row_of(peak))), 0.264 * 90 * 0.001, 1e-7);
 }
 
-/// The best fit of order 2 to a function, weights equal: value and curvature in the middle.
+/// The best fit of order 2 to a function, with equal weights: value and curvature in the middle.
 template <typename Function>
 std::array<double, 2> fitted(const Function& function, double centre, int radius) {
   double s0 = 0, s2 = 0, s4 = 0, f0 = 0, f2 = 0;
@@ -207,7 +208,7 @@ std::array<double, 2> fitted(const Function& function, double centre, int radius
 }
 
 TEST(Uncertainty, OrderTwoKnowsOfKinks) {
-  // What a kink of slope 0.032, at half a px from a point, displaces is at most twice what the bend says.
+  // The bias by a kink of slope 0.032, half a px from a point, is at most twice the estimate.
   constexpr int radius = 16, apart = 15;
   const auto kink = [](double x) { return 0.032 * std::max(0.0, x - 0.5); };
   const auto [value, curvature] = fitted(kink, 0, radius);
@@ -223,7 +224,8 @@ TEST(Uncertainty, OrderTwoKnowsOfKinks) {
 }
 
 TEST(Uncertainty, AnEdgeSharperThanPixelsIsMissedBetweenThem) {
-  // All of the residual beyond the noise n of both images is of edges: e, missed by 0.45 e (sin^2 + sin^2).
+  // The residual beyond the noise n of both images comes from edges of variance e, missed by 0.45 e (sin^2 +
+  // sin^2).
   constexpr double n = 4, e = 100, unit = 0.001;
   track::NoiseModel model = kModel;
   model.radius = 16;
@@ -239,7 +241,7 @@ TEST(Uncertainty, AnEdgeSharperThanPixelsIsMissedBetweenThem) {
     p.residual_sd = static_cast<float>(std::sqrt(n * n * (1 + gain) + left));
     const track::LocalNoise noise = track::noise_around(p, shape, model);
     EXPECT_NEAR(noise.images, n, 0.15) << at;
-    const double few = 1 + 12.0 * 12 / (33 * 33);  // edges in a subset of 33 px
+    const double few = 1 + 12.0 * 12 / (33 * 33);  // factor for few edges in a subset of 33 px
     EXPECT_NEAR(noise.edges_u, 0.16 * few * e * sine, 0.02 * e * sine) << at;
   }
 }
@@ -282,7 +284,7 @@ TEST(Uncertainty, CertainNeighboursConfirmAPoint) {
   row.shapes[1].u = 0.3;
   EXPECT_FALSE(confirmed(0.15));
   row.shapes[1].u = 0;
-  row.point.residual_sd = 17;  // 0.12 px: too uncertain themselves
+  row.point.residual_sd = 17;  // 0.12 px: the neighbours are too uncertain
   EXPECT_FALSE(confirmed(0.18));
 }
 
@@ -297,7 +299,7 @@ TEST(Uncertainty, WhatIsNotKnownToHalfAPixelIsNotOk) {
   EXPECT_EQ(status(), Status::low_correlation);
   sigmas.with_misfits = NAN;
   EXPECT_EQ(status(), Status::low_correlation);
-  sigmas = {.u = 0.6F, .v = 0.6F};  // by bends alone
+  sigmas = {.u = 0.6F, .v = 0.6F};  // uncertain only by bends
   EXPECT_EQ(status(), Status::ok);
 }
 
@@ -310,7 +312,7 @@ TEST(Uncertainty, APointBeyondTheOutermostPixelIsOutside) {
     return track::is_outside(98, 50, {}, shape, 0.01f, 0.01f, model);
   };
   EXPECT_FALSE(outside(1));
-  EXPECT_FALSE(outside(1.02));  // noise may have put it there
+  EXPECT_FALSE(outside(1.02));  // within the noise of the border
   EXPECT_TRUE(outside(1.05));
   EXPECT_TRUE(outside(-98.05));
 }

@@ -52,7 +52,7 @@ TEST(JudgeTest, FalseOkIsWhatIsHiddenGrossOrBeyondFiveSigma) {
   EXPECT_EQ(m.ok, 5);
   EXPECT_EQ(m.hidden_ok, 1);
   EXPECT_EQ(m.gross, 1);
-  EXPECT_EQ(m.beyond_sigma, 2);  // the gross one too
+  EXPECT_EQ(m.beyond_sigma, 2);  // includes the gross one
   EXPECT_EQ(m.false_ok, 3);
   EXPECT_DOUBLE_EQ(m.false_share(), 3 / 5.0);
   EXPECT_EQ(m.measurable, 5);
@@ -141,7 +141,7 @@ TEST(BoundsTest, EachBoundHoldsAtItsValueAndBreaksBeyond) {
   EXPECT_EQ(broken({.false_ok = 0.5, .lost = 0.5}), 0);
 }
 
-/// A field that shows a share of the true displacement that depends on the period.
+/// The field shows a share of the true displacement that depends on the period.
 TEST(ResolutionTest, TheTransferIsThatOfAKnownFilter) {
   for (const MotionKind kind : {MotionKind::star, MotionKind::chirp}) {
     Motion motion;
@@ -150,7 +150,7 @@ TEST(ResolutionTest, TheTransferIsThatOfAKnownFilter) {
     motion.cy = 60;
     Grid grid{0, 0, 2, 751, 61, std::vector<std::uint8_t>(751 * 61, 1)};
     Field field(grid);
-    // Nine tenths at 60 px.
+    // The filter passes nine tenths at 60 px.
     const auto filter = [](double period) { return 1 - 0.1 * std::pow(60 / period, 2); };
     for (int j = 0; j < grid.ny; ++j)
       for (int i = 0; i < grid.nx; ++i) {

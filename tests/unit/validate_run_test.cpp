@@ -13,7 +13,7 @@
 namespace dic::validation {
 namespace {
 
-/// Of this test alone.
+/// A folder for one test, removed afterwards.
 class TemporaryFolder {
  public:
   TemporaryFolder() { std::filesystem::create_directories(path); }

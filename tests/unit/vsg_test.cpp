@@ -9,8 +9,8 @@
 namespace dic::test {
 namespace {
 
-/// A wave as subsets of order 0 and 1 measure it, their mean over the subset, and its strain by
-/// compute_strain.
+/// Share of a wave's strain that compute_strain keeps, for a wave as measured by subsets of order 0 and 1
+/// (their mean over the subset).
 double share_kept(const MeasuredSubsets& subsets, int window, int step, double period) {
   Grid grid;
   grid.step = step, grid.nx = 4000 / step, grid.ny = window;
@@ -33,7 +33,7 @@ double share_kept(const MeasuredSubsets& subsets, int window, int step, double p
     }
   const StrainField strain = compute_strain(field, {window, StrainMeasure::engineering}, 1);
   double largest = 0;
-  for (int i = window; i < grid.nx - window; ++i)  // complete windows
+  for (int i = window; i < grid.nx - window; ++i)  // only complete windows
     largest =
         std::max(largest, std::abs(double{strain.exx[static_cast<std::size_t>(window / 2) * grid.nx + i]}));
   return largest / (amplitude * k);

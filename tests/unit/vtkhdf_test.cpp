@@ -15,7 +15,7 @@
 #include "io/hdf5_file.hpp"
 #include "support/io_files.hpp"
 
-// Result files in VTKHDF; missing folders and full disks.
+// Tests result files in VTKHDF, missing folders and full disks.
 namespace dic {
 namespace {
 
@@ -37,7 +37,7 @@ std::vector<T> read_dataset(const fs::path& path, const std::string& name, std::
   return values;
 }
 
-/// No file may grow beyond `bytes` while this lives: a disk that fills up, as far as the writer can tell.
+/// Limits the size of files to `bytes` while the object lives, which looks like a full disk to the writer.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -129,7 +129,7 @@ TEST_F(Io, VtkHdfWithoutAFrameLeavesNothing) {
   EXPECT_TRUE(files().empty());
 }
 
-/// After each frame the bytes that are in the file are a whole file: what a kill would leave.
+/// After each frame, the bytes on disk are a valid file, as after a kill.
 TEST_F(Io, VtkHdfIsWholeAfterEveryFrame) {
   dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), sample_info());
   for (int f = 0; f < 5; ++f) {
@@ -187,7 +187,7 @@ TEST_F(Io, VtkHdfTakesAnyCommandLine) {
   EXPECT_GT(fs::file_size(file("r.vtkhdf")), 200000u);
 }
 
-/// The readers of h5py and of VTK itself, on what this test knows to be in the file.
+/// Checks with h5py and VTK that they read the known contents of the file.
 TEST_F(Io, VtkHdfReadersAgree) {
   const std::string python = DIC_PYTHON;
   if (python.empty()) GTEST_SKIP() << "no Python with the packages of tests/requirements.txt was found";

@@ -13,7 +13,7 @@
 #include "image/opencv/quiet.hpp"
 #include "support/image_files.hpp"
 
-// Images that are written are read back as they were; a failure leaves the old file.
+// Tests that written images are read back unchanged, and that a failure keeps the old file.
 namespace dic {
 namespace {
 
@@ -25,7 +25,8 @@ TEST_F(WriteImage, IsReadBackAsItWas) {
   const cv::Mat grey8 = random_image(CV_8UC1), grey16 = random_image(CV_16UC1);
   cv::Mat real(37, 53, CV_32FC1);
   cv::randu(real, -1, 1);
-  const auto view = [](const cv::Mat& m, ScalarType type) {  // without the left column: rows are padded
+  // cuts off the left column, so that rows are padded
+  const auto view = [](const cv::Mat& m, ScalarType type) {
     return ImageView{
         m.ptr() + m.elemSize(), type, m.cols - 1, m.rows, static_cast<std::ptrdiff_t>(m.step), 0};
   };
@@ -42,14 +43,14 @@ TEST_F(WriteImage, IsReadBackAsItWas) {
   expect_same<float>(read_image(at("c.tif")), cropped(real), ScalarType::f32);
 }
 
-/// A PNG that we wrote, read by libpng.
+/// Reads a PNG of the library with libpng.
 TEST_F(WriteImage, PngIsWhatOthersRead) {
   for (const int type : {CV_8UC1, CV_16UC1, CV_8UC3})
     for (const cv::Size size : {cv::Size(1, 1), cv::Size(1, 70), cv::Size(70, 1), cv::Size(53, 37)})
       for (const bool smooth : {false, true}) {
         cv::Mat image = random_image(type);
         cv::resize(smooth ? image.colRange(0, 1) : image, image,
-                   size);  // one column: rows are like the one above
+                   size);  // a single column, in which PNG filters see rows like the one above
         const ScalarType scalar = image.depth() == CV_16U ? ScalarType::u16 : ScalarType::u8;
         if (image.channels() == 3)
           write_image(at("a.png"), RgbView{image.data, image.cols, image.rows});
@@ -71,7 +72,7 @@ TEST_F(WriteImage, KeepsTheOrderOfColours) {
   EXPECT_EQ(bgr.at<cv::Vec3b>(0, 1), cv::Vec3b(3, 2, 1));
 }
 
-/// Each row is asked for once, from the top, whatever the format.
+/// Each row is requested once, from the top, regardless of the format.
 TEST_F(WriteImage, ByRowsIsReadBackAsItWas) {
   const cv::Mat image = random_image(CV_8UC3);
   for (const char* name : {"a.png", "a.tif", "a.bmp"}) {
@@ -106,7 +107,7 @@ TEST_F(WriteImage, LeavesTheOldFileWholeWhenTheDiskIsFull) {
   const cv::Mat old = random_image(CV_8UC1);
   put("a.png", old);
   const Image large({400, 400}, ScalarType::u8);
-  // A limit on file sizes fails in the middle of writing, as a full disk does.
+  // A limit on file sizes makes writing fail in the middle, as on a full disk.
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);

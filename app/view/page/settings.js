@@ -39,7 +39,7 @@ export class Settings {
   }
 
   build() {
-    const shown = this.options.filter((option) => !ELSEWHERE.includes(option.name));
+    const shown = this.options.filter((option) => option.shown && !ELSEWHERE.includes(option.name));
     const groups = new Map();
     for (const option of shown.filter((o) => !MAIN.includes(o.name)))
       groups.set(option.group, [...(groups.get(option.group) ?? []), option]);

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
     Under under(tiling, first_shift, threads_of_part, shifts, shifts_x);
     for (int first = 0; first < h; first += tiling.band) {
       const int rows = min(tiling.band, h - first);
-      stage_rows(window, origin, dy + first, dx, rows + shifts_y - 1, w + shifts_x - 1, tiling.pitch,
+      stage_rows(window, origin, {dy + first, dx, rows + shifts_y - 1, w + shifts_x - 1}, tiling.pitch,
                  memory.running);
       for (int i = threadIdx.x; i < rows * references.row_words; i += threads)
         memory.bits[i] = bits[first * references.row_words + i];

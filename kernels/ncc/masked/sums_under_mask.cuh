@@ -80,11 +80,12 @@ struct BandMemory {
   }
 };
 
-/// Computes the running sums of some rows of a window, beginning at (y, x), less `origin` (for floats: an
-/// element of the window, so that constant values sum to exact zeros).
+/// Computes the running sums of a rectangle of a window, less `origin` (for floats: an element of the window,
+/// so that constant values sum to exact zeros).
 template <typename T, typename Value>
-__device__ void stage_rows(const PatchView<T>& window, T origin, int y, int x, int rows, int columns,
-                           int pitch, Running<Value>* shared) {
+__device__ void stage_rows(const PatchView<T>& window, T origin, const PatchRectangle& rectangle, int pitch,
+                           Running<Value>* shared) {
+  const auto [y, x, rows, columns] = rectangle;
   constexpr int chunk = 2 * warp_size;  ///< columns, two per lane
   const int lane = threadIdx.x % warp_size, first_row = warp_index();
   for (int first = 0; first < columns; first += chunk) {

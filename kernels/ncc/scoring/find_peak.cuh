@@ -22,6 +22,14 @@ __device__ inline void find_peak(const JobView& view, Criterion criterion, const
         [&](int x, int y) { return surface[y * stride + x]; }, thread_of_block());
 }
 
+/// Scores of the shifts of a pair in shared memory; rows are `stride` apart.
+struct ScoreTile {
+  const float* scores;
+  int stride;
+
+  __device__ float at(int column, int row) const { return scores[row * stride + column]; }
+};
+
 /// The best of a thread's scores in a column of shifts.
 struct ColumnBest {
   int column;
@@ -33,7 +41,7 @@ struct ColumnBest {
 /// First shift, row by row, that scores at least `least`, in the columns of this warp's threads.
 template <int count>
 __device__ int find_shift(const JobView& view, const ColumnBest (&thread_columns)[count], float least,
-                          const float* tile, int stride) {
+                          const ScoreTile& tile) {
   const int lane = threadIdx.x % warp_size;
   unsigned own = 0;  // bit mask of the thread's columns
 #pragma unroll
@@ -48,7 +56,7 @@ __device__ int find_shift(const JobView& view, const ColumnBest (&thread_columns
       const int column = __shfl_sync(all_lanes, thread_columns[i].column, holder);
 #pragma unroll 1
       for (int row = lane; row < view.ny; row += warp_size)
-        if (tile[row * stride + column] >= least) index = min(index, row << 16 | column);
+        if (tile.at(column, row) >= least) index = min(index, row << 16 | column);
     }
   }
   return __reduce_min_sync(all_lanes, index);
@@ -61,12 +69,12 @@ __device__ inline int first_near(const JobView& view, int column) {
   return max(min(column - 2, view.nx - 5), 0);
 }
 
-/// Stores the peak of a pair whose scores a block has in shared memory, in rows `stride` apart. Places
-/// without a score are NaN, including those up to column 5 if there are fewer columns of shifts.
-/// thread_columns: every shift belongs to one column of one thread. scale: factor of the scores.
+/// Stores the peak of a pair whose scores a block has in shared memory. Places without a score are NaN,
+/// including those up to column 5 if there are fewer columns of shifts. thread_columns: every shift belongs
+/// to one column of one thread. scale: factor of the scores.
 template <int count>
 __device__ void find_peak(const JobView& view, Criterion criterion, const ColumnBest (&thread_columns)[count],
-                          const float* tile, int stride, Peak* out, float scale = 1) {
+                          const ScoreTile& tile, Peak* out, float scale = 1) {
   __syncthreads();
   float highest = undefined;
 #pragma unroll
@@ -74,7 +82,7 @@ __device__ void find_peak(const JobView& view, Criterion criterion, const Column
   // Rounding may lift several shifts above 1: the first of them is the peak.
   highest = fminf(max_of_warp(highest), inverse(scale));
   Best best = Best::none();
-  if (highest > undefined) best = {highest, find_shift(view, thread_columns, highest, tile, stride)};
+  if (highest > undefined) best = {highest, find_shift(view, thread_columns, highest, tile)};
   best = best_of_warps(best);
 
   const int peak_row = best.index >> 16, peak_column = best.index & 0xffff;
@@ -87,13 +95,13 @@ __device__ void find_peak(const JobView& view, Criterion criterion, const Column
   for (int row = threadIdx.x; row < view.ny; row += blockDim.x) {
     if (!is_far(row, peak_row)) continue;
 #pragma unroll
-    for (int i = 0; i < 5; ++i) second = fmaxf(second, tile[row * stride + first_column + i]);
+    for (int i = 0; i < 5; ++i) second = fmaxf(second, tile.at(first_column + i, row));
   }
   second = best_of_warps({max_of_warp(second), 0}).score;
   if (threadIdx.x < warp_size)
     store_peak(
         view, criterion, {best.score * scale, peak_column, peak_row}, second * scale, out,
-        [&](int x, int y) { return tile[y * stride + x] * scale; }, thread_of_block());
+        [&](int x, int y) { return tile.at(x, y) * scale; }, thread_of_block());
 }
 
 /// First shift, row by row, that scores at least `least`, and the best score of a lane's rows in the columns
@@ -104,15 +112,14 @@ struct FirstShift {
   float beside = undefined;
 
   /// Takes a column that has a shift that scores at least `least`; columns must come from left to right.
-  __device__ void take_column(const JobView& view, int candidate, float least, const float* tile,
-                              int stride) {
-    const float* const near = tile + first_near(view, candidate);
+  __device__ void take_column(const JobView& view, int candidate, float least, const ScoreTile& tile) {
+    const float* const near = tile.scores + first_near(view, candidate);
     const auto look_at = [&](int lane_row, bool& is_one) {
       float best = undefined;
       if (lane_row >= view.ny) return best;
-      is_one = tile[lane_row * stride + candidate] >= least;
+      is_one = tile.at(candidate, lane_row) >= least;
 #pragma unroll
-      for (int i = 0; i < 5; ++i) best = fmaxf(best, near[lane_row * stride + i]);
+      for (int i = 0; i < 5; ++i) best = fmaxf(best, near[lane_row * tile.stride + i]);
       return best;
     };
     const int upper = threadIdx.x, lower = upper + warp_size;
@@ -132,8 +139,7 @@ struct FirstShift {
 /// a tail, some shifts of column 32.
 template <bool has_tail>
 __device__ void find_peak_of_warp(const JobView& view, Criterion criterion, float column_best,
-                                  float tail_best, const float* tile, int stride, Peak* out,
-                                  float scale = 1) {
+                                  float tail_best, const ScoreTile& tile, Peak* out, float scale = 1) {
   const int lane = threadIdx.x;
   __syncwarp();
   const float highest =
@@ -142,16 +148,16 @@ __device__ void find_peak_of_warp(const JobView& view, Criterion criterion, floa
   if (highest > undefined) {
     for (unsigned columns = __ballot_sync(all_lanes, column_best >= highest); columns != 0;
          columns &= columns - 1)
-      peak.take_column(view, __ffs(columns) - 1, highest, tile, stride);
+      peak.take_column(view, __ffs(columns) - 1, highest, tile);
     if (has_tail && __any_sync(all_lanes, tail_best >= highest))
-      peak.take_column(view, warp_size, highest, tile, stride);
+      peak.take_column(view, warp_size, highest, tile);
   }
   float second = peak.beside;
   if (is_far(lane, peak.column)) second = fmaxf(second, column_best);
   if (has_tail && is_far(warp_size, peak.column)) second = fmaxf(second, tail_best);
   store_peak(
       view, criterion, {highest * scale, peak.column, peak.row}, max_of_warp(second) * scale, out,
-      [&](int x, int y) { return tile[y * stride + x] * scale; }, static_cast<int>(opaque(lane)));
+      [&](int x, int y) { return tile.at(x, y) * scale; }, static_cast<int>(opaque(lane)));
 }
 
 }  // namespace dic::kernels

@@ -110,8 +110,8 @@ struct Scratch {
 };
 
 /// Divides the job into parts whose statistics and scratch memory fit into the workspace, queues the
-/// statistics of each, and calls launch(part, first_pair, table, scratch). first_pair counts from the job's
-/// first pair.
+/// statistics of each, and calls launch(part, pairs_before, table, scratch). pairs_before: number of the
+/// job's pairs before the part.
 template <typename Launch>
 void with_statistics(const NccJob& job, Criterion criterion, const Scratch& scratch, Workspace& workspace,
                      StreamHandle stream, Launch&& launch) {
@@ -120,9 +120,9 @@ void with_statistics(const NccJob& job, Criterion criterion, const Scratch& scra
   if (!plan_statistics(job, workspace.most_bytes()).covers_images && job.pairing != Pairing::n_to_m)
     per_pair += StatisticsTable(false, 0, 1, job.shifts.ny(), job.shifts.nx()).bytes();
   if (per_pair > 0) part.pairs = std::clamp<std::int64_t>(workspace.most_bytes() / per_pair, 1, job.pairs);
-  for (std::int64_t first = 0; first < job.pairs; first += part.pairs) {
-    part.first_pair = job.first_pair + first;
-    part.pairs = std::min(part.pairs, job.pairs - first);
+  for (std::int64_t pairs_before = 0; pairs_before < job.pairs; pairs_before += part.pairs) {
+    part.first_pair = job.first_pair + pairs_before;
+    part.pairs = std::min(part.pairs, job.pairs - pairs_before);
     StatisticsTable table = plan_statistics(part, workspace.most_bytes());
     constexpr std::size_t counter_bytes = 16;
     const std::size_t before_order = table.bytes() + counter_bytes + scratch.bytes(part.pairs);
@@ -132,7 +132,7 @@ void with_statistics(const NccJob& job, Criterion criterion, const Scratch& scra
     table.taken = reinterpret_cast<unsigned*>(memory + table.bytes());
     if (ordering_bytes > 0) table.order = reinterpret_cast<int*>(memory + before_order);
     launch_window_statistics(part, criterion, table, stream);
-    launch(part, first, table, memory + table.bytes() + counter_bytes);
+    launch(part, pairs_before, table, memory + table.bytes() + counter_bytes);
   }
 }
 

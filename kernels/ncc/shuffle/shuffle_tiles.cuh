@@ -39,8 +39,14 @@ __global__ void __launch_bounds__(shuffle_tile_warps* warp_size, shuffle_tile_bl
     const int dx = view.dx_min + view.nx - 1 - strip * warp_size;
     const int dy = view.dy_min + view.ny - 1 - part.shift;
     TileSums<Tile, Sum> sums = {};
-    shuffle_rows<Tile, T, Sum>(references, windows, view.reference.width, view.search.width, -dx, -dy,
-                               part.begin, part.end, lane, sums);
+    shuffle_rows<Tile, T, Sum>(references, windows,
+                               {.moving_width = view.reference.width,
+                                .fixed_width = view.search.width,
+                                .sx = -dx,
+                                .sy = -dy,
+                                .begin = part.begin,
+                                .end = part.end},
+                               lane, sums);
     const int column = dx - lane - view.dx_min, row = dy - view.dy_min;
     if (column < 0) return;
 #pragma unroll

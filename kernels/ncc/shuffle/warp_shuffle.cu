@@ -23,9 +23,14 @@ __global__ void __launch_bounds__(warps* warp_size, 2)
     const auto window = load_patch<T>(view.search, view.window_of(pair));
     const auto reference = load_patch<T>(view.reference, view.reference_of(pair));
     TileSums<ShuffleTile, Sum> sums = {};
-    shuffle_rows<ShuffleTile, T, Sum>(&window, &reference, view.search.width, view.reference.width,
-                                      view.dx_min + strip * warp_size, view.dy_min + part.shift, part.begin,
-                                      part.end, lane, sums);
+    shuffle_rows<ShuffleTile, T, Sum>(&window, &reference,
+                                      {.moving_width = view.search.width,
+                                       .fixed_width = view.reference.width,
+                                       .sx = view.dx_min + strip * warp_size,
+                                       .sy = view.dy_min + part.shift,
+                                       .begin = part.begin,
+                                       .end = part.end},
+                                      lane, sums);
     const int column = strip * warp_size + lane;
     if (column >= view.nx) return;
     Sum* target = out + (pair * view.ny + part.shift) * view.nx + column;

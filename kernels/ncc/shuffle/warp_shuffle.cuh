@@ -32,13 +32,20 @@ __device__ Register<T> load_or_zero(const PatchView<T>& matrix, int y, int x) {
   return y >= matrix.y0 && y < matrix.y1 ? matrix.at_or_zero(matrix.row(y), x) : T{0};
 }
 
+/// The products of a warp: rows begin .. end - 1 of the fixed matrices, and the moving matrices shifted by
+/// (sx, sy) and the number of the lane.
+struct ShuffleOverlap {
+  int moving_width, fixed_width;  ///< widths of the whole matrices
+  int sx, sy;
+  int begin, end;
+};
+
 /// Adds to sums[p][k][s] the sum over rows y of [begin, end) and all x of moving[p][y + sy, x + sx + lane] *
-/// fixed[k][y - s, x]. All lanes of the warp must call it. `width`, `moving_width`: widths of the whole
-/// matrices.
+/// fixed[k][y - s, x]. All lanes of the warp must call it.
 template <typename Tile, typename T, typename Sum>
-__device__ void shuffle_rows(const PatchView<T>* moving, const PatchView<T>* fixed, int moving_width,
-                             int width, int sx, int sy, int begin, int end, int lane,
-                             TileSums<Tile, Sum>& sums) {
+__device__ void shuffle_rows(const PatchView<T>* moving, const PatchView<T>* fixed,
+                             const ShuffleOverlap& overlap, int lane, TileSums<Tile, Sum>& sums) {
+  const auto [moving_width, width, sx, sy, begin, end] = overlap;
   constexpr int fixed_rows = Tile::rows + Tile::shifts - 1;
   constexpr int unrolled = Tile::moving * Tile::fixed * Tile::shifts * Tile::rows > 32 ? 4 : 8;
   const int x_begin = max(0, -(sx + warp_size - 1));

@@ -216,7 +216,7 @@ __device__ void store_scores(const JobView& view, const TileBlock& block, const 
                              int tile_columns, int tile_rows, const ScoreOutput& out) {
   for (int i = threadIdx.x; i < block.shifts_x * block.shifts_y; i += blockDim.x) {
     const int y = i / block.shifts_x, x = i - y * block.shifts_x;
-    const std::int64_t row = block.first_pair * view.ny + block.tile_y * tile_rows + y;
+    const std::int64_t row = block.first * view.ny + block.tile_y * tile_rows + y;
     out.scores[row * view.nx + block.tile_x * tile_columns + x] =
         out.kind == ScoreKind::value ? value_of(surface[i], Criterion::zncc) : surface[i];
   }
@@ -242,7 +242,7 @@ __global__ void __maxnreg__(96)
     const CentredTerms centred(reference, staged_window);
 
     const int dx = view.dx_min + block.tile_x * Tile::columns, dy = view.dy_min + block.tile_y * Tile::rows;
-    const auto window = load_patch<float>(view.search, view.window_of(block.first_pair));
+    const auto window = load_patch<float>(view.search, view.window_of(block.first));
     const WindowTerms terms(layout, centred.window_squares, words);
     terms.fill(block, staged_window, dy - first_window_row(tiling, block, 0), h, w, [&](int x, int y) {
       return dx + x >= window.x0 && dx + x + w <= window.x1 && dy + y >= window.y0 && dy + y + h <= window.y1;
@@ -256,7 +256,7 @@ __global__ void __maxnreg__(96)
     });
     __syncthreads();
     if (out.scores) store_scores(view, block, terms.scores(), Tile::columns, Tile::rows, out);
-    if (out.peaks) find_peak(view, Criterion::zncc, terms.scores(), view.nx, out.peaks + block.first_pair);
+    if (out.peaks) find_peak(view, Criterion::zncc, terms.scores(), view.nx, out.peaks + block.first);
   });
 }
 

@@ -161,9 +161,10 @@ struct TileParts {
   }
 };
 
-/// The work of a block: pairs that begin with first_pair, tiles that begin with (tile_y, tile_x).
+/// The work of a block: pairs that begin with number `first` of the view, tiles that begin with (tile_y,
+/// tile_x).
 struct TileBlock {
-  std::int64_t first_pair;
+  std::int64_t first;
   int pairs;
   int tile_x, tile_y;
   int shifts_x, shifts_y;  ///< requested shifts
@@ -175,8 +176,8 @@ struct TileBlock {
       tile_x = block % tiling.x.blocks * tiling.x.tiles;
       tile_y = block / tiling.x.blocks * tiling.y.tiles;
     }
-    first_pair = task * tiling.pairs;
-    pairs = static_cast<int>(min(std::int64_t{tiling.pairs}, view.pairs - first_pair));
+    first = task * tiling.pairs;
+    pairs = static_cast<int>(min(std::int64_t{tiling.pairs}, view.pairs - first));
     shifts_x = min(tiling.x.shifts_of_block(), view.nx - tile_x * tiling.x.tile);
     shifts_y = min(tiling.y.shifts_of_block(), view.ny - tile_y * tiling.y.tile);
   }
@@ -192,9 +193,9 @@ template <typename T, typename Word>
 __device__ void stage_band(const JobView& view, const Tiling& tiling, const TileBlock& block, int band_x,
                            int band_y, Word* shared) {
   const int x = tiling.x.band_begin(band_x), y = tiling.y.band_begin(band_y);
-  for (int slot = 0; slot < block.pairs; ++slot) {
-    Word* const words = shared + slot * tiling.pair_words();
-    const std::int64_t pair = block.first_pair + slot;
+  for (int pair_of_block = 0; pair_of_block < block.pairs; ++pair_of_block) {
+    Word* const words = shared + pair_of_block * tiling.pair_words();
+    const std::int64_t pair = block.first + pair_of_block;
     const auto window = load_patch<T>(view.search, view.window_of(pair));
     stage(window, first_window_row(tiling, block, band_y), tiling.x.shift_of(block.tile_x) + x,
           tiling.window_rows, tiling.window_columns, tiling.window, words);
@@ -244,22 +245,23 @@ class PartialSums {
       block_parts.y.list(tiling.y, block.tile_y, band_y);
     }
     __syncthreads();
-    count_ = block_parts.count();
+    parts_of_pair_ = block_parts.count();
     const int thread = static_cast<int>(threadIdx.x);
-    slot_ = thread < count_ * block.pairs ? thread / count_ : -1;
+    pair_of_block_ = thread < parts_of_pair_ * block.pairs ? thread / parts_of_pair_ : -1;
     Partial sums[Tile::rows][Tile::columns] = {};
-    if (slot_ >= 0) {
-      at_ = block_parts.place(thread - slot_ * count_);
+    if (pair_of_block_ >= 0) {
+      at_ = block_parts.place(thread - pair_of_block_ * parts_of_pair_);
       const int tile_y = block.tile_y + at_.tile_y;
       const int row =
           tiling.y.shift_of(tile_y) + tiling.y.band_begin(band_y) - first_window_row(tiling, block, band_y);
       multiply_part<K, Tile>(
-          tiling, static_cast<const typename K::Word*>(shared) + slot_ * tiling.pair_words(), at_.tile_x, row,
+          tiling, static_cast<const typename K::Word*>(shared) + pair_of_block_ * tiling.pair_words(),
+          at_.tile_x, row,
           tiling.x.group_steps(tiling.x.steps(block.tile_x + at_.tile_x, band_x), at_.group_x),
           tiling.y.group_steps(tiling.y.steps(tile_y, band_y), at_.group_y), sums);
     }
     __syncthreads();
-    if (slot_ >= 0) {
+    if (pair_of_block_ >= 0) {
 #pragma unroll
       for (int i = 0; i < sums_of_thread; ++i)
         sums_[thread * sums_of_thread + i] = sums[i / Tile::columns][i % Tile::columns];
@@ -267,24 +269,24 @@ class PartialSums {
     __syncthreads();
   }
 
-  /// Calls body(slot, x, y, sums) with the sums of every row of every tile, which begins at shift (x, y) of
-  /// the block. The rows of a tile are divided among its threads; tiles without products have none.
+  /// Calls body(pair_of_block, x, y, sums) with the sums of every row of every tile, which begins at shift
+  /// (x, y) of the block. The rows of a tile are divided among its threads; tiles without products have none.
   template <typename Body>
   __device__ void for_each_row(Body&& body) const {
-    if (slot_ < 0) return;
+    if (pair_of_block_ < 0) return;
     const GroupRange range_x = parts_->x.groups_of(at_.tile_x), range_y = parts_->y.groups_of(at_.tile_y);
     const int rank = (at_.group_y - range_y.first) * range_x.count + at_.group_x - range_x.first;
     for (int row = rank; row < Tile::rows; row += range_x.count * range_y.count) {
       Partial sums[Tile::columns] = {};
       for (int y = range_y.first; y < range_y.first + range_y.count; ++y) {
         for (int x = range_x.first; x < range_x.first + range_x.count; ++x) {
-          const int part = slot_ * count_ + parts_->index({x, y, at_.tile_x, at_.tile_y});
+          const int part = pair_of_block_ * parts_of_pair_ + parts_->index({x, y, at_.tile_x, at_.tile_y});
           const Partial* const part_sums = sums_ + part * sums_of_thread + row * Tile::columns;
 #pragma unroll
           for (int i = 0; i < Tile::columns; ++i) sums[i] += part_sums[i];
         }
       }
-      body(slot_, at_.tile_x * Tile::columns, at_.tile_y * Tile::rows + row, sums);
+      body(pair_of_block_, at_.tile_x * Tile::columns, at_.tile_y * Tile::rows + row, sums);
     }
   }
 
@@ -293,8 +295,8 @@ class PartialSums {
 
   Partial* sums_;
   const TileParts* parts_;
-  int count_;            ///< parts, one per thread, of a pair
-  int slot_;             ///< pair of the thread; -1: none
+  int parts_of_pair_;    ///< number of parts, one per thread
+  int pair_of_block_;    ///< pair of the thread, counted from the block's first; -1: none
   TileParts::Place at_;  ///< part of the thread
 };
 

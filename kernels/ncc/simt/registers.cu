@@ -19,9 +19,9 @@ __global__ void __launch_bounds__(most_threads, 1)
       __syncthreads();  // the last band's readers are done
       stage_band<T>(view, tiling, block, band_x, band_y, reinterpret_cast<typename K::Word*>(shared));
       const PartialSums<K, Tile> products(tiling, block, band_x, band_y, shared);
-      products.for_each_row([&](int slot, int x, int y, const auto& sums) {
+      products.for_each_row([&](int pair_of_block, int x, int y, const auto& sums) {
         if (y >= block.shifts_y) return;
-        const std::int64_t row = (block.first_pair + slot) * view.ny + block.tile_y * Tile::rows + y;
+        const std::int64_t row = (block.first + pair_of_block) * view.ny + block.tile_y * Tile::rows + y;
         Sum* const target = out + (row * view.nx + block.tile_x * Tile::columns + x);
 #pragma unroll
         for (int i = 0; i < Tile::columns; ++i)

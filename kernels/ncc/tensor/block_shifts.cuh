@@ -279,10 +279,10 @@ __device__ void find_peak_of_block(const JobView& view, const Block& block_shift
     });
   Peak* const peak = out.peaks + block_shifts.pair;
   if constexpr (shape.alone)
-    find_peak_of_warp<shape.tail>(view, out.criterion, best[0].score, best[shape.tail].score, tile, stride,
+    find_peak_of_warp<shape.tail>(view, out.criterion, best[0].score, best[shape.tail].score, {tile, stride},
                                   peak, scale);
   else
-    find_peak(view, out.criterion, best, tile, stride, peak, scale);
+    find_peak(view, out.criterion, best, {tile, stride}, peak, scale);
 }
 
 }  // namespace dic::kernels

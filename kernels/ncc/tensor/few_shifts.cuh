@@ -302,14 +302,14 @@ class PairScores {
     const auto reference = load_patch<u8>(references, index);
     h_ = h;
     w_ = w;
-    reference_byte_ = stage_window(references, reference, index, 0, 0, h, w, ChunkCells(layout_.cells),
+    reference_byte_ = stage_window(references, reference, index, {0, 0, h, w}, ChunkCells(layout_.cells),
                                    layout_.reference.stride, reference_words_);
   }
   __device__ void score(const DevicePatches& windows, std::int64_t index, Criterion criterion) {
     const auto window = load_patch<u8>(windows, index);
-    const int window_byte =
-        stage_window(windows, window, index, view_.dy_min, view_.dx_min, h_ + view_.ny - 1, w_ + view_.nx - 1,
-                     ChunkCells(layout_.cells), layout_.window.stride, window_words_);
+    const int window_byte = stage_window(windows, window, index,
+                                         {view_.dy_min, view_.dx_min, h_ + view_.ny - 1, w_ + view_.nx - 1},
+                                         ChunkCells(layout_.cells), layout_.window.stride, window_words_);
     wait_for_copies();
     __syncwarp();
     const Pair pair{{reference_words_, layout_.reference.stride, reference_byte_},

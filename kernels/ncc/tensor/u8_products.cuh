@@ -57,22 +57,22 @@ __device__ inline Word load(unsigned shared) {
 /// product. A word that is needed twice is copied by adding `zero`, a zero that the compiler does not know:
 /// otherwise it would keep one register, and copy that in every step to where the instruction needs it.
 struct WindowColumn {
-  unsigned odd, even, four_rows;  ///< addresses of rows 2 and 4; distance of four rows, bytes
+  unsigned row_2, row_4, four_rows;  ///< addresses of rows 2 and 4; distance of four rows, bytes
   Word zero, last;
 
   __device__ WindowColumn(unsigned first, int stride, Word runtime_zero)
-      : odd(first + 8 * stride),
-        even(first + 16 * stride),
+      : row_2(first + 8 * stride),
+        row_4(first + 16 * stride),
         four_rows(16 * stride),
         zero(runtime_zero),
         last(load(first)) {}
   __device__ void take(Word (&quad)[4]) {
     quad[0] = last + zero;
-    quad[1] = load(odd);
+    quad[1] = load(row_2);
     quad[2] = quad[1] + zero;
-    quad[3] = last = load(even);
-    odd += four_rows;
-    even += four_rows;
+    quad[3] = last = load(row_4);
+    row_2 += four_rows;
+    row_4 += four_rows;
   }
 };
 /// Walks down a lane's column of the reference, and loads one step ahead.

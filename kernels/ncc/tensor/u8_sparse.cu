@@ -67,8 +67,9 @@ struct SparseLayout {
   int passes = 1;          ///< passes that convert boxes; operands may overwrite what a pass has loaded
   int reference = 0, window_box_at = 0, reference_box_at = 0, words = 0;
   Word halves = swapped_halves;  ///< argument of multiply_rows
+  RingMasks masks;               ///< masks of the rows of the reference
 
-  SparseLayout(const NccJob& job, const SparseShape& shape) {
+  SparseLayout(const NccJob& job, const SparseShape& shape) : masks(job.reference.width) {
     constexpr int aligned = 128 / sizeof(Word);  // as the copy engine requires
     const int height = job.reference.height;
     window_rows = height + job.shifts.ny() - 1;
@@ -121,7 +122,7 @@ using SparseValues = Value[SparseShifts<shape>::count];
 /// Converts a task's boxes to operands, in `shared`. Returns the sums over the reference. (For GPUs before
 /// Hopper, the kernel is empty.)
 [[maybe_unused]] __device__ ReferenceSums make_operands(Word* shared, const SparseLayout& layout, int height,
-                                                        unsigned reference_byte, const RingMasks& masks) {
+                                                        unsigned reference_byte) {
   const Word *const window_box = shared + layout.window_box_at, *const reference_box =
                                                                     shared + layout.reference_box_at;
   ReferenceSums sums{0, 0};
@@ -135,7 +136,7 @@ using SparseValues = Value[SparseShifts<shape>::count];
     upper_row.load(window_box, min(upper, layout.window_rows - 1));
     lower_row.load(window_box, min(lower, layout.window_rows - 1));
     reference.load(reference_box, min(reference_row, height - 1), reference_row < height, reference_byte,
-                   masks);
+                   layout.masks);
     reference.add_to(sums);
     __syncwarp();
     if (upper < layout.window_rows) upper_row.store(shared, upper);
@@ -146,17 +147,24 @@ using SparseValues = Value[SparseShifts<shape>::count];
   return {__reduce_add_sync(all_lanes, sums.sum), __reduce_add_sync(all_lanes, sums.squares)};
 }
 
+/// The operands of a pair in shared memory.
+struct SparseOperands {
+  unsigned window, reference;            ///< addresses
+  unsigned window_byte, reference_byte;  ///< bytes at which window and reference begin in their chunks
+  int height;                            ///< rows of the reference
+  Word halves;
+};
+
 /// Computes the sums of products at a pair's shifts: `values` receives those of a lane's tail, `sums` the
-/// others, in the order of the instruction. window_byte, reference_byte: bytes at which window and reference
-/// begin in their chunks.
+/// others, in the order of the instruction.
 template <SparseShape shape>
-__device__ void multiply_shifts(unsigned window, unsigned reference, int height, const SparseLane& lane,
-                                const WhichColumns& columns, unsigned window_byte, unsigned reference_byte,
-                                Word halves, SparseSums<shape.lines, shape.tail>& sums,
+__device__ void multiply_shifts(const SparseOperands& operands, const SparseLane& lane,
+                                const WhichColumns& columns, SparseSums<shape.lines, shape.tail>& sums,
                                 SparseValues<shape, Word>& values) {
   constexpr int in_main = SparseShifts<shape>::in_main;
+  const auto [first, reference, window_byte, reference_byte, height, halves] = operands;
   const unsigned rotation = window_byte % sparse_block;
-  window += 2 * (window_byte - rotation);  // pairs of columns
+  const unsigned window = first + 2 * (window_byte - rotation);  // pairs of columns
   multiply_rows(window + lane.in_window(), reference, height, lane.rotated(columns, rotation, reference_byte),
                 halves, sums);
   if constexpr (shape.tail) {
@@ -260,7 +268,7 @@ __device__ void find_peak_of_task(const JobView& view, Criterion criterion, cons
     best = fmaxf(best, scores[i]);
   });
   const float best = fmaxf(fmaxf(chain_best[0], chain_best[1]), fmaxf(chain_best[2], chain_best[3]));
-  find_peak_of_warp<shape.tail>(view, criterion, best, tail_best, tile, tile_stride, out, scale);
+  find_peak_of_warp<shape.tail>(view, criterion, best, tail_best, {tile, tile_stride}, out, scale);
 }
 
 /// Takes the next batch of tasks. One warp must call it. taken: zero before the launch.
@@ -270,16 +278,22 @@ __device__ void find_peak_of_task(const JobView& view, Criterion criterion, cons
   return batches.batch(__shfl_sync(all_lanes, number, 0));
 }
 
+/// The tasks of a launch, and their division into batches.
+struct BatchedTasks {
+  Tasks tasks;
+  TaskBatches batches;
+};
+
 template <std::size_t choice>
 __global__ void __launch_bounds__(warp_size, 16)
     u8_sparse(const __grid_constant__ JobView view, const __grid_constant__ SparseLayout layout,
-              const __grid_constant__ Boxes boxes, const __grid_constant__ Tasks tasks,
-              const __grid_constant__ TaskBatches batches, const __grid_constant__ StatisticsTable statistics,
-              const __grid_constant__ RingMasks masks, Criterion criterion, Peak* peaks) {
+              const __grid_constant__ Boxes boxes, const __grid_constant__ BatchedTasks work,
+              const __grid_constant__ StatisticsTable statistics, Criterion criterion, Peak* peaks) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   namespace ptx = cuda::ptx;
   constexpr SparseShape shape = shapes[choice];
   constexpr int look_ahead = 8;  // tasks that the block's first lanes look up at once
+  const auto& [tasks, batches] = work;
   extern __shared__ __align__(128) Word shared[];
   __shared__ PairTask known[2 * look_ahead];
   __shared__ std::uint64_t copied;  // mbarrier
@@ -327,13 +341,18 @@ __global__ void __launch_bounds__(warp_size, 16)
     const bool more = i + 1 < count;
     while (!ptx::mbarrier_try_wait_parity(&copied, i % 2)) {
     }
-    const ReferenceSums reference_sums = make_operands(shared, layout, height, task.reference_byte, masks);
+    const ReferenceSums reference_sums = make_operands(shared, layout, height, task.reference_byte);
     ptx::fence_proxy_async(ptx::space_shared);  // the next boxes overwrite operands
     __syncwarp();
     SparseSums<shape.lines, shape.tail> products;
     SparseValues<shape, Word> sums;
-    multiply_shifts<shape>(shared_address(shared), shared_address(shared + layout.reference), height, lane,
-                           columns, task.window_byte, task.reference_byte, layout.halves, products, sums);
+    multiply_shifts<shape>({.window = shared_address(shared),
+                            .reference = shared_address(shared + layout.reference),
+                            .window_byte = static_cast<unsigned>(task.window_byte),
+                            .reference_byte = static_cast<unsigned>(task.reference_byte),
+                            .height = height,
+                            .halves = layout.halves},
+                           lane, columns, products, sums);
     __syncwarp();
     if (more) copy(i + 1);
     order_sums<shape>(products, shared, sums);
@@ -390,8 +409,8 @@ void launch_shape(const NccJob& job, const Boxes& boxes, const SparseLayout& lay
   const auto kernel = u8_sparse<choice>;
   const std::int64_t blocks = std::min(job.pairs, resident_blocks(kernel, warp_size, layout.bytes()));
   kernel<<<static_cast<unsigned>(blocks), warp_size, layout.bytes(), stream>>>(
-      make_job_view(job), layout, boxes, tasks, TaskBatches(job.pairs, blocks), statistics,
-      RingMasks(job.reference.width), criterion, peaks);
+      make_job_view(job), layout, boxes, {tasks, TaskBatches(job.pairs, blocks)}, statistics, criterion,
+      peaks);
 }
 
 }  // namespace

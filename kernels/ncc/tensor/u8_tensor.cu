@@ -173,8 +173,8 @@ void U8Tensor::launch_scores(const NccJob& job, Criterion criterion, ScoreKind k
                              Workspace& workspace, StreamHandle stream) {
   with_statistics(
       job, criterion, {}, workspace, stream,
-      [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
-        float* const part_scores = scores + first_pair * job.shifts.count();
+      [&](const NccJob& part, std::int64_t pairs_before, const StatisticsTable& statistics, std::byte*) {
+        float* const part_scores = scores + pairs_before * job.shifts.count();
         launch<Result::scores>(part, statistics,
                                {{.criterion = criterion, .kind = kind, .scores = part_scores}}, stream);
       });
@@ -186,9 +186,9 @@ void U8Tensor::launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks,
   const bool in_parts = result_for_peaks(job) == Result::parts;
   const int parts = Tasks(job, tiling.columns(), tiling.rows()).parts();
   with_statistics(job, criterion, in_parts ? PartPeaks::scratch(parts) : Scratch{}, workspace, stream,
-                  [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics,
+                  [&](const NccJob& part, std::int64_t pairs_before, const StatisticsTable& statistics,
                       std::byte* scratch) {
-                    Peak* const out = peaks + first_pair;
+                    Peak* const out = peaks + pairs_before;
                     if (launch_u8_sparse_peaks(part, statistics, criterion, out, stream)) return;
                     if (in_parts)
                       launch_peaks_of_parts(part, statistics, criterion, out, scratch, stream);

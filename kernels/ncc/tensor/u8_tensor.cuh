@@ -162,11 +162,17 @@ __device__ void add_parts(Word* shared, LaneValues<shape, Word>& sums) {
     if (static_cast<int>(threadIdx.x) == lane) sums[i] += shared[i * warp_size + lane];
 }
 
+/// Shared memory of a block that scores.
+struct ScoringMemory {
+  const ReferenceSums* sums_by_warp;
+  Word* tile;  ///< room for the scores
+};
+
 /// Writes the result of the launch. peak_is_known: this is a part near the known peak.
 template <WarpShape shape, Result output>
 __device__ void finish(const JobView& view, const PartShifts& block_shifts, const LaneShifts<shape>& shifts,
-                       const ReferenceSums* sums_by_warp, const LaneValues<shape, Word>& sums,
-                       const Scoring& scoring, bool peak_is_known, Word* tile) {
+                       const LaneValues<shape, Word>& sums, const Scoring& scoring, bool peak_is_known,
+                       const ScoringMemory& memory) {
   if constexpr (output == Result::sums) {
     if (shifts.owned) store_surface(view, block_shifts, shifts, scoring.sums, [&](int i) { return sums[i]; });
     return;
@@ -176,13 +182,13 @@ __device__ void finish(const JobView& view, const PartShifts& block_shifts, cons
   if (shifts.owned)
     visit_criterion(scoring.criterion, [&]<Criterion criterion> {
       const Reference8<criterion> reference(view.reference.height * view.reference.width,
-                                            sum_of_warps<shape.alone>(sums_by_warp));
+                                            sum_of_warps<shape.alone>(memory.sums_by_warp));
       scale = reference.scale;
       score_shifts<shape>(reference, block_shifts, shifts, sums, scores);
     });
   if constexpr (output == Result::peaks)
-    find_peak_of_block<shape>(view, block_shifts, scoring, shifts, scores, reinterpret_cast<float*>(tile),
-                              scale);
+    find_peak_of_block<shape>(view, block_shifts, scoring, shifts, scores,
+                              reinterpret_cast<float*>(memory.tile), scale);
   if constexpr (output == Result::parts) {
     if (peak_is_known)
       look_around<shape>(view, block_shifts, scoring.parts.pairs[block_shifts.pair], shifts, scores, scale);
@@ -249,8 +255,8 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
     wait_for_block<shape.alone>();
     // The copies for the next task run while this one is scored, unless its scores are in their way.
     if (output != Result::peaks && task + 1 < count) stage(task + 1);
-    finish<shape, output>(view, block_shifts, shifts, sums_by_warp, sums, scoring,
-                          tasks.list.parts != nullptr, memory.window);
+    finish<shape, output>(view, block_shifts, shifts, sums, scoring, tasks.list.parts != nullptr,
+                          {sums_by_warp, memory.window});
     if (output == Result::peaks && task + 1 < count) {
       wait_for_block<shape.alone>();
       stage(task + 1);

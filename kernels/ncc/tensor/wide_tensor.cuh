@@ -444,8 +444,8 @@ void launch_wide_scores(const NccJob& job, Criterion criterion, ScoreKind kind, 
                         Workspace& workspace, StreamHandle stream) {
   with_statistics(
       job, criterion, {}, workspace, stream,
-      [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
-        float* const part_scores = scores + first_pair * job.shifts.count();
+      [&](const NccJob& part, std::int64_t pairs_before, const StatisticsTable& statistics, std::byte*) {
+        float* const part_scores = scores + pairs_before * job.shifts.count();
         launch_wide<Method, WideResult::scores>(
             part, statistics, {.criterion = criterion, .kind = kind, .scores = part_scores}, stream);
       });
@@ -455,9 +455,9 @@ void launch_wide_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Work
                        StreamHandle stream) {
   with_statistics(
       job, criterion, {}, workspace, stream,
-      [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
-        launch_wide<Method, WideResult::peaks>(part, statistics,
-                                               {.criterion = criterion, .peaks = peaks + first_pair}, stream);
+      [&](const NccJob& part, std::int64_t pairs_before, const StatisticsTable& statistics, std::byte*) {
+        launch_wide<Method, WideResult::peaks>(
+            part, statistics, {.criterion = criterion, .peaks = peaks + pairs_before}, stream);
       });
 }
 

@@ -34,8 +34,8 @@ std::string cpu_unsupported_reason(std::string_view variant, const CorrelateShap
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(int threads)
-      : pool_(threads), properties_{.backend = "cpu", .threads = pool_.size(), .compute_capability = 0} {}
+  explicit CpuBackend(ThreadPool& pool)
+      : pool_(pool), properties_{.backend = "cpu", .threads = pool_.size(), .compute_capability = 0} {}
 
   const DeviceProperties& properties() const override { return properties_; }
 
@@ -86,13 +86,13 @@ class CpuBackend final : public Backend {
     });
   }
 
-  ThreadPool pool_;
+  ThreadPool& pool_;
   DeviceProperties properties_;
   std::map<std::pair<std::string, ScalarType>, std::unique_ptr<WorkersBase>> workers_;
 };
 
-std::unique_ptr<Backend> open(std::span<const int>, int threads) {
-  return std::make_unique<CpuBackend>(threads);
+std::unique_ptr<Backend> open(std::span<const int>, ThreadPool& pool) {
+  return std::make_unique<CpuBackend>(pool);
 }
 
 }  // namespace

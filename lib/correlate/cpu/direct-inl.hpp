@@ -260,8 +260,8 @@ class DirectKernel final : public Kernel<T> {
       const int by = block_size(ny - dy);
       for (int dx = 0; dx < nx;) {
         const int bx = block_size(nx - dx);
-        add_shifts(window.at(dy, dx, height_ + by - 1, 0), by, bx, nx,
-                   out + static_cast<std::ptrdiff_t>(dy) * nx + dx);
+        add_shifts(window.at(dy, dx, height_ + by - 1, 0), {by, bx},
+                   {out + static_cast<std::ptrdiff_t>(dy) * nx + dx, nx});
         dx += bx;
       }
       dy += by;
@@ -282,17 +282,35 @@ class DirectKernel final : public Kernel<T> {
       for (int j = 0; j < inside; ++j) to[j] = counts[first + j] ? to[j] : Stored{0};
   }
 
-  void add_shifts(const Block<T>& window, int by, int bx, int nx, Sum<T>* out) {
-    for (int y = 0; y < by; ++y) std::fill_n(out + static_cast<std::ptrdiff_t>(y) * nx, bx, Sum<T>{0});
-    add_panels<Full>(stored_.get(), full_chunks_, full_stride_, window, 0, by, bx, nx, out);
+  // Neighbouring shifts that are computed together.
+  struct ShiftBlock {
+    int ny, nx;
+  };
+  // Sums of a block; rows are `stride` elements apart.
+  struct Sums {
+    Sum<T>* first;
+    int stride;
+  };
+  // Some columns of the stored reference, in whole vectors.
+  struct StoredColumns {
+    const Stored* first;
+    int chunks, stride;
+    int first_column;  // in the reference
+  };
+
+  void add_shifts(const Block<T>& window, const ShiftBlock& shifts, const Sums& out) {
+    for (int y = 0; y < shifts.ny; ++y)
+      std::fill_n(out.first + static_cast<std::ptrdiff_t>(y) * out.stride, shifts.nx, Sum<T>{0});
+    add_panels<Full>({stored_.get(), full_chunks_, full_stride_, 0}, window, shifts, out);
     if (half_chunks_ > 0)
-      add_panels<Half>(half_panel(), half_chunks_, half_stride_, window, full_stride_, by, bx, nx, out);
+      add_panels<Half>({half_panel(), half_chunks_, half_stride_, full_stride_}, window, shifts, out);
   }
 
   // Cuts the reference into panels whose sums fit the accumulators.
   template <class A>
-  void add_panels(const Stored* reference, int chunks, int stride, const Block<T>& window, int first_column,
-                  int by, int bx, int nx, Sum<T>* out) {
+  void add_panels(const StoredColumns& columns, const Block<T>& window, const ShiftBlock& shifts,
+                  const Sums& out) {
+    const auto [reference, chunks, stride, first_column] = columns;
     const int lanes = static_cast<int>(hn::Lanes(typename A::D()));
     for (int c = 0; c < chunks;) {
       const int some = static_cast<int>(std::min<std::int64_t>(chunks - c, A::max_steps()));
@@ -300,7 +318,8 @@ class DirectKernel final : public Kernel<T> {
       for (int i = 0; i < height_; i += rows) {
         const Panel<A> panel = {reference + static_cast<std::ptrdiff_t>(i) * stride + c * lanes,
                                 std::min(rows, height_ - i), some};
-        block_function<A>(by, bx)(panel, stride, window.at(i, first_column + c * lanes, 0, 0), nx, out);
+        block_function<A>(shifts.ny, shifts.nx)(panel, stride, window.at(i, first_column + c * lanes, 0, 0),
+                                                out.stride, out.first);
       }
       c += some;
     }

@@ -233,7 +233,7 @@ class Transform {
     const std::size_t plane = static_cast<std::size_t>(size.nx) * stride_;
     for (Buffer<R>* buffer : {&re_, &im_, &spectrum_re_, &spectrum_im_})
       *buffer = hwy::AllocateAligned<R>(plane);
-    const std::size_t strip = static_cast<std::size_t>(std::max(size.ny, size.nx)) * kLanes();
+    const std::size_t strip = static_cast<std::size_t>(std::max(size.ny, size.nx)) * vector_lanes();
     strip_re_ = hwy::AllocateAligned<R>(strip);
     strip_im_ = hwy::AllocateAligned<R>(strip);
   }
@@ -264,8 +264,8 @@ class Transform {
         const Complex<R> s = {hn::LoadU(d, spectrum_re_.get() + place(x, ky)),
                               hn::LoadU(d, spectrum_im_.get() + place(x, ky))};
         const Complex<R> z = strip(x) * s;
-        hn::Store(z.re, d, strip_re_.get() + x * kLanes());
-        hn::Store(z.im, d, strip_im_.get() + x * kLanes());
+        hn::Store(z.re, d, strip_re_.get() + x * vector_lanes());
+        hn::Store(z.im, d, strip_im_.get() + x * vector_lanes());
       }
       run_passes<true>(passes_x_, size_.nx, strip_re_.get(), strip_im_.get());
       for (int x = 0; x < size_.nx; ++x) {
@@ -274,40 +274,41 @@ class Transform {
         hn::StoreU(z.im, d, im_.get() + place(x, ky));
       }
     });
-    for (int x0 = 0; x0 < nx; x0 += kLanes()) {
-      transpose(re_.get() + place(x0, 0), stride_, kLanes(), size_.ny, strip_re_.get(), kLanes());
-      transpose(im_.get() + place(x0, 0), stride_, kLanes(), size_.ny, strip_im_.get(), kLanes());
+    for (int x0 = 0; x0 < nx; x0 += vector_lanes()) {
+      transpose(re_.get() + place(x0, 0), stride_, vector_lanes(), size_.ny, strip_re_.get(), vector_lanes());
+      transpose(im_.get() + place(x0, 0), stride_, vector_lanes(), size_.ny, strip_im_.get(), vector_lanes());
       run_passes<true>(passes_y_, size_.ny, strip_re_.get(), strip_im_.get());
       for (int y = 0; y < ny; ++y)
-        take(y, x0, std::min(kLanes(), nx - x0), strip_re_.get() + y * kLanes(),
-             strip_im_.get() + y * kLanes());
+        take(y, x0, std::min(vector_lanes(), nx - x0), strip_re_.get() + y * vector_lanes(),
+             strip_im_.get() + y * vector_lanes());
     }
   }
 
  private:
-  static int kLanes() { return static_cast<int>(hn::Lanes(Lane<R>())); }
+  static int vector_lanes() { return static_cast<int>(hn::Lanes(Lane<R>())); }
   std::ptrdiff_t place(int x, int ky) const { return static_cast<std::ptrdiff_t>(x) * stride_ + ky; }
   Complex<R> strip(int x) const {
     const Lane<R> d;
-    return {hn::Load(d, strip_re_.get() + x * kLanes()), hn::Load(d, strip_im_.get() + x * kLanes())};
+    return {hn::Load(d, strip_re_.get() + x * vector_lanes()),
+            hn::Load(d, strip_im_.get() + x * vector_lanes())};
   }
 
   // Transforms the columns; the result lies transposed, [x][ky], in re_ and im_.
   template <typename T>
   void columns_forward(const RealTile<T>& first, const RealTile<T>& second) {
-    for (int x0 = 0; x0 < size_.nx; x0 += kLanes()) {
+    for (int x0 = 0; x0 < size_.nx; x0 += vector_lanes()) {
       fill_strip(first, x0, strip_re_.get());
       fill_strip(second, x0, strip_im_.get());
       if (x0 < std::max(first.block.width, second.block.width))
         run_passes<false>(passes_y_, size_.ny, strip_re_.get(), strip_im_.get());
-      transpose(strip_re_.get(), kLanes(), size_.ny, kLanes(), re_.get() + place(x0, 0), stride_);
-      transpose(strip_im_.get(), kLanes(), size_.ny, kLanes(), im_.get() + place(x0, 0), stride_);
+      transpose(strip_re_.get(), vector_lanes(), size_.ny, vector_lanes(), re_.get() + place(x0, 0), stride_);
+      transpose(strip_im_.get(), vector_lanes(), size_.ny, vector_lanes(), im_.get() + place(x0, 0), stride_);
     }
   }
 
   template <typename T>
   void fill_strip(const RealTile<T>& tile, int x0, R* HWY_RESTRICT to) const {
-    const int lanes = kLanes(), columns = std::clamp(tile.block.width - x0, 0, lanes);
+    const int lanes = vector_lanes(), columns = std::clamp(tile.block.width - x0, 0, lanes);
     const int rows = columns > 0 ? tile.block.height : 0;
     const double origin = tile.origin;
     for (int y = 0; y < rows; ++y, to += lanes) {
@@ -324,10 +325,10 @@ class Transform {
   template <typename Body>
   void for_row_strips(const Body& body) {
     const Lane<R> d;
-    for (int ky = 0; ky < size_.ny; ky += kLanes()) {
+    for (int ky = 0; ky < size_.ny; ky += vector_lanes()) {
       for (int x = 0; x < size_.nx; ++x) {
-        hn::Store(hn::LoadU(d, re_.get() + place(x, ky)), d, strip_re_.get() + x * kLanes());
-        hn::Store(hn::LoadU(d, im_.get() + place(x, ky)), d, strip_im_.get() + x * kLanes());
+        hn::Store(hn::LoadU(d, re_.get() + place(x, ky)), d, strip_re_.get() + x * vector_lanes());
+        hn::Store(hn::LoadU(d, im_.get() + place(x, ky)), d, strip_im_.get() + x * vector_lanes());
       }
       body(ky);
     }
@@ -454,7 +455,7 @@ namespace {
 // the end of its range.
 std::string fft_unsupported_reason(const CorrelateShape& shape) {
   const FftSize size = choose_fft_size(shape);
-  if (size.ny == 0) return "cpu-fft does not take references beyond 2048 px.";
+  if (size.ny == 0) return "cpu-fft takes references of at most 2048 px.";
   if (shape.criterion != Criterion::cross_correlation || shape.type == ScalarType::f32 ||
       shape.type == ScalarType::f64)
     return {};

@@ -58,7 +58,7 @@ class CudaBackend final : public Backend {
   DeviceSeconds seconds_;
 };
 
-std::unique_ptr<Backend> open(std::span<const int> ordinals, int) {
+std::unique_ptr<Backend> open(std::span<const int> ordinals, ThreadPool&) {
   std::vector<kernels::Device> devices;
   for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
   if (ordinals.empty()) devices = kernels::find_devices();

@@ -16,10 +16,8 @@ namespace {
 
 class OpenClBackend final : public Backend {
  public:
-  OpenClBackend(int number, int threads, std::size_t part_bytes)
-      : device_(number, part_bytes),
-        pool_(threads),
-        properties_{.backend = "opencl", .threads = pool_.size()} {}
+  OpenClBackend(int number, ThreadPool& pool, std::size_t part_bytes)
+      : device_(number, part_bytes), pool_(pool), properties_{.backend = "opencl", .threads = pool_.size()} {}
 
   const DeviceProperties& properties() const override { return properties_; }
   DeviceSeconds device_seconds() const override { return device_.seconds(); }
@@ -51,14 +49,14 @@ class OpenClBackend final : public Backend {
   }
 
   DeviceSums device_;
-  ThreadPool pool_;
+  ThreadPool& pool_;
   DeviceProperties properties_;
   Sums sums_;
 };
 
-std::unique_ptr<Backend> open_one(std::span<const int> ordinals, int threads) {
+std::unique_ptr<Backend> open_one(std::span<const int> ordinals, ThreadPool& pool) {
   if (ordinals.size() != 1) throw UsageError("OpenCL correlates on one device: use opencl or opencl:N.");
-  return open(ordinals.front(), threads);
+  return open(ordinals.front(), pool);
 }
 
 /// Always empty: the limits of a device are known only after it is opened.
@@ -66,8 +64,8 @@ std::string always_supported(std::string_view, const CorrelateShape&) { return {
 
 }  // namespace
 
-std::unique_ptr<Backend> open(int number, int threads, std::size_t part_bytes) {
-  return std::make_unique<OpenClBackend>(number, threads, part_bytes);
+std::unique_ptr<Backend> open(int number, ThreadPool& pool, std::size_t part_bytes) {
+  return std::make_unique<OpenClBackend>(number, pool, part_bytes);
 }
 
 }  // namespace opencl

@@ -12,8 +12,8 @@
  *
  * An image is height rows of width pixels, x right, y down; row_bytes is the distance between the starts of
  * two rows (0 = width * size of a pixel). Pixels are copied unless a function says otherwise. With the option
- * device "cuda" or "cuda:N" the pixels of dic_track_pair and of a stream may be in the memory of a GPU; what was
- * queued in its default stream is waited for. */
+ * device "cuda" or "cuda:N" the pixels of dic_track_pair and of a stream may be in the memory of a GPU; work
+ * that was queued in the GPU's default stream is waited for. */
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,7 +29,7 @@ typedef enum dic_status {
   DIC_OTHER_ERROR = 6
 } dic_status;
 
-/* A caller in C may pass any number; C++ may take one for impossible that is not in the list. */
+/* Callers in C may pass any number; the fixed type keeps C++ from assuming that only listed values occur. */
 #ifdef __cplusplus
 #define DIC_ANY_INT : int
 #else
@@ -42,17 +42,17 @@ typedef struct dic_options dic_options;
 typedef struct dic_stream dic_stream;
 typedef struct dic_result dic_result;
 
-/* "0.1.0" */
+/* Version of the library, for example "0.1.0". */
 const char* dic_version(void);
-/* Of the last call of this thread that failed; "" before. Valid until the next call that fails. */
+/* Message of this thread's last call that failed; "" if none has. Valid until the next call that fails. */
 const char* dic_last_error(void);
 
-/* Options by the names and values of the command line: dic_options_set(options, "subset", "21"). What is not
- * set has its default. Those of files ("output", "csv", ...) have no effect here. */
+/* Options by the names and values of the command line: dic_options_set(options, "subset", "21"). Options
+ * that are not set have their defaults. Options about files ("output", "csv", ...) have no effect here. */
 dic_status dic_options_create(dic_options** options);
 void dic_options_destroy(dic_options* options);
 dic_status dic_options_set(dic_options* options, const char* name, const char* value);
-/* Region of interest: u8, the reference's size, inside where not 0. */
+/* Sets the region of interest: u8, the reference's size, inside where not 0. */
 dic_status dic_options_set_mask(dic_options* options, const uint8_t* mask, int32_t width, int32_t height,
                                 int64_t row_bytes);
 
@@ -62,43 +62,43 @@ dic_status dic_track_pair(const dic_options* options, const void* reference, con
                           dic_result** result);
 
 /* Measures frames while they arrive. Its functions may be called from any thread. At most `capacity` (>= 1)
- * frames are inside: pushed, and their result not taken yet. */
+ * frames are inside, that is, pushed without their result being taken yet. */
 dic_status dic_stream_create(const dic_options* options, const void* reference, dic_scalar type,
                              int32_t width, int32_t height, int64_t row_bytes, int32_t capacity,
                              dic_stream** stream);
 void dic_stream_destroy(dic_stream* stream);
-/* Copies the pixels; waits while `capacity` frames are inside. index (or NULL): 0, 1, ... of the frame. A
- * frame that cannot be measured (size, type) yields a result whose error says so. */
+/* Copies the pixels; waits while `capacity` frames are inside. index (or NULL): receives the frame's number,
+ * 0, 1, ... A frame that cannot be measured (size, type) yields a result whose error says so. */
 dic_status dic_stream_push(dic_stream* stream, const void* frame, dic_scalar type, int32_t width,
                            int32_t height, int64_t row_bytes, int64_t* index);
-/* The next result, in the order of the frames: poll returns at once, wait waits. *result is NULL where poll
- * finds none, and where no frame is inside. */
+/* The next result, in the order of the frames: poll returns at once, wait waits for it. *result is NULL if
+ * poll finds none, or if no frame is inside. */
 dic_status dic_stream_poll(dic_stream* stream, dic_result** result);
 dic_status dic_stream_wait(dic_stream* stream, dic_result** result);
 /* Drops the frames that are not measured yet. */
 dic_status dic_stream_cancel(dic_stream* stream);
-/* The next experiment: another reference, the same options. */
+/* Starts the next experiment with another reference and the same options; drops results not taken yet. */
 dic_status dic_stream_reset(dic_stream* stream, const void* reference, dic_scalar type, int32_t width,
                             int32_t height, int64_t row_bytes);
 
 void dic_result_destroy(dic_result* result);
-/* Nodes lie at (x0 + i * step, y0 + j * step) px, i < nx, j < ny. Any pointer may be NULL. */
+/* The grid: nodes lie at (x0 + i * step, y0 + j * step) px, i < nx, j < ny. Output pointers may be NULL. */
 dic_status dic_result_grid(const dic_result* result, int32_t* x0, int32_t* y0, int32_t* step, int32_t* nx,
                            int32_t* ny);
-/* Of the frame in its stream; 0 for a pair. */
+/* Number of the frame in its stream, from 0; 0 for a pair. */
 dic_status dic_result_index(const dic_result* result, int64_t* index);
-/* Why the frame could not be measured; "" where it was. Valid as long as the result. */
+/* Why the frame could not be measured; "" if it was. Valid as long as the result. */
 const char* dic_result_error(const dic_result* result);
 /* Copies an array of all nodes, ny rows of nx values, as double. name: u, v (px), zncc, sigma_u, sigma_v
  * (px), status (0 ok, 1 flat, 2 out_of_image, 3 low_correlation, 4 not_converged, 5 diverged, 6 masked, 7
  * outlier, 8 ambiguous), iterations, exx, eyy, exy, e1, e2, von_mises, sigma_exx, sigma_eyy, sigma_exy. NaN
- * where nothing was measured. count: of the values that fit into `values`, at least nx * ny. */
+ * where nothing was measured. count: number of values that fit into `values`, at least nx * ny. */
 dic_status dic_result_copy(const dic_result* result, const char* name, double* values, int64_t count);
 
 /* Finds a template in an image, the best score first. matches: rows of 5 numbers, at most max_matches of
  * them: x, y (px, of the centre of the template's top left pixel), center_x, center_y (px), score (zncc, [-1,
- * 1]). threshold: least score. device: NULL = "auto". found: the number of rows that were written. Both
- * images have rows without padding. */
+ * 1]). threshold: lowest accepted score. device: NULL = "auto". found: the number of rows that were written.
+ * Both images have rows without padding. */
 dic_status dic_match(const void* pattern, dic_scalar pattern_type, int32_t pattern_width,
                      int32_t pattern_height, const void* image, dic_scalar image_type, int32_t image_width,
                      int32_t image_height, double threshold, const char* device, int32_t max_matches,

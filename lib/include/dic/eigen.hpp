@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-/// The arrays of a field as arrays of Eigen, in place. For programs that use Eigen themselves; no other
+/// The arrays of a field as Eigen arrays, in place. Meant for programs that use Eigen themselves; no other
 /// header of dic includes this one.
 namespace dic {
 
@@ -15,8 +15,9 @@ namespace dic {
 template <typename T>
 using NodeArray = Eigen::Array<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-/// Values of the nodes of a grid, to read: as_eigen(field.grid(), field.u). They must outlive the map. Throws
-/// UsageError where there is not one value for each node, for example of a strain that was not computed.
+/// A read-only map of the values of a grid's nodes: as_eigen(field.grid(), field.u). The values must outlive
+/// the map. Throws UsageError if there is not one value for each node, for example if the strain was not
+/// computed.
 template <typename T>
 Eigen::Map<const NodeArray<T>> as_eigen(const Grid& grid, const NodeValues<T>& values) {
   if (static_cast<std::int64_t>(values.size()) != grid.nodes())
@@ -25,7 +26,7 @@ Eigen::Map<const NodeArray<T>> as_eigen(const Grid& grid, const NodeValues<T>& v
   return {values.data(), grid.ny, grid.nx};
 }
 
-/// The same, to read and write.
+/// A map to read and write the values.
 template <typename T>
 Eigen::Map<NodeArray<T>> as_eigen(const Grid& grid, NodeValues<T>& values) {
   as_eigen(grid, std::as_const(values));  // checks the size

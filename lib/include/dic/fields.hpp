@@ -31,12 +31,12 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
-/// Where the nodes are, [ny x nx], px.
+/// Positions of the nodes, [ny x nx], px.
 struct NodePositions {
   NodeValues<double> x, y;
 };
 
-/// Strain of every node, [ny x nx]; NaN where it could not be computed.
+/// Strain at every node, [ny x nx], dimensionless; NaN where it could not be computed.
 struct StrainField {
   NodeValues<float> exx, eyy, exy;                    ///< exy: tensor shear (half of gamma)
   NodeValues<float> e1, e2;                           ///< principal strains, e1 >= e2
@@ -44,42 +44,42 @@ struct StrainField {
   NodeValues<float> sigma_exx, sigma_eyy, sigma_exy;  ///< predicted standard deviations from the noise
 };
 
-/// What was measured in one current frame, arrays [ny x nx] row-major; NaN plus a status where it failed.
-/// Nodes outside the ROI are NaN and `masked`.
+/// The measurement of one current frame, arrays [ny x nx] row-major; NaN plus a status where it failed. Nodes
+/// outside the ROI are NaN and `masked`.
 class Field {
  public:
   NodeValues<double> u, v;             ///< displacement from reference to current, px
-  NodeValues<float> zncc;              ///< of the refined subset, [-1, 1]
+  NodeValues<float> zncc;              ///< correlation of the refined subset, [-1, 1]
   NodeValues<float> sigma_u, sigma_v;  ///< predicted standard deviation of u, v from the noise, px
   NodeValues<Status> status;
   NodeValues<std::int16_t> iterations;  ///< Gauss-Newton iterations
   StrainField strain;                   ///< empty arrays until computed
-  /// Order of each point's shape function, 0 where nothing was measured. Empty: that of the options.
+  /// Order of each point's shape function, 0 where nothing was measured. Empty: the order in the options.
   NodeValues<std::uint8_t> order;
-  /// After the global step: the resolution that it took, and sigma of the subsets before it, px. Else empty.
+  /// The resolution that the global step chose, and the sigma of the subsets before it, px. Empty without it.
   NodeValues<float> resolution, subset_sigma_u, subset_sigma_v;
-  /// With a camera, the nodes in corrected coordinates (dic/camera.hpp): u, v, sigma and strain are theirs
-  /// too. Null: the nodes are where the grid says.
+  /// With a camera, the nodes in corrected coordinates (dic/camera.hpp), in which u, v, sigma and strain are
+  /// given too. Null: the nodes are at the positions of the grid.
   std::shared_ptr<const NodePositions> positions;
-  /// With a camera, the displacement in the image, px. Empty: u and v are that.
+  /// With a camera, the displacement in the image, px. Empty: u and v are the displacement in the image.
   NodeValues<double> image_u, image_v;
 
-  /// On a grid without nodes.
+  /// A field on a grid without nodes.
   Field() = default;
-  /// Every node is NaN and `masked`.
+  /// A field whose nodes are all NaN and `masked`.
   explicit Field(std::shared_ptr<const Grid> grid);
   explicit Field(Grid grid);
-  /// The arrays are empty: for values that are in memory already, of grid->nodes() each.
+  /// A field with empty arrays, to take over existing memory of grid->nodes() values each.
   static Field without_arrays(std::shared_ptr<const Grid> grid);
 
-  /// The nodes that the arrays belong to.
+  /// The grid whose nodes the arrays belong to.
   const Grid& grid() const;
-  /// The same; null for a field on a grid without nodes.
+  /// The same grid, shared; null for a field on a grid without nodes.
   const std::shared_ptr<const Grid>& shared_grid() const { return grid_; }
-  /// Position of a node, px: in corrected coordinates, if the field is.
+  /// Position of a node, px; in corrected coordinates if the field has them.
   double x(int i, int j) const { return positions ? positions->x[node(i, j)] : grid().x(i); }
   double y(int i, int j) const { return positions ? positions->y[node(i, j)] : grid().y(j); }
-  /// Points inside the ROI by status.
+  /// Number of points inside the ROI with each status.
   std::array<std::int64_t, kStatusCount> counts() const;
 
  private:
@@ -92,39 +92,38 @@ class Field {
 std::string_view to_string(StrainMeasure measure);
 
 /// Strain by a least-squares plane through u and v over a window of points (Pan et al., "Full-field strain
-/// measurement using a two-dimensional Savitzky-Golay digital differentiator", 2007; here with missing points
-/// left out). The fit takes `ok` nodes inside the ROI that are connected to the centre by steps to one of
-/// four neighbours inside the window, so that neither a hole nor a crack of missing points is bridged. A node
-/// with values (outliers too, though they enter no fit) whose window holds at least half of its nodes gets a
-/// strain; the others are NaN. In a corrected field the gradient is that of u and v over that of the
-/// positions, both fitted to the same nodes: exact for every affine motion. threads: 0 = one per core. Throws
-/// UsageError for options with problems.
+/// measurement using a two-dimensional Savitzky-Golay digital differentiator", 2007; here without missing
+/// points). The fit takes the `ok` nodes inside the ROI that are connected to the centre, inside the window,
+/// by steps to one of four neighbours, so that neither a hole nor a crack of missing points is bridged. A
+/// node with values (also an outlier, although outliers enter no fit) gets a strain if the fit has at least
+/// half of the nodes of a full window; other nodes are NaN. In a corrected field the gradient is that of u
+/// and v over that of the positions, both fitted to the same nodes: exact for every affine motion. threads: 0
+/// = one per core. Throws UsageError for options with problems.
 ///
-/// Its standard deviations follow from sigma_u and sigma_v and from the pixels that the subsets of different
-/// nodes share: without `subsets` they are NaN. The order is that of the points where the field knows it.
+/// The standard deviations of the strain follow from sigma_u and sigma_v and from the pixels that the subsets
+/// of different nodes share; without `subsets` they are NaN. Field::order, where set, overrides the order of
+/// `subsets`.
 StrainField compute_strain(const Field& field, const StrainOptions& options = {}, int threads = 0,
                            const std::optional<MeasuredSubsets>& subsets = {});
 
-/// Errors of a displacement field as noise may have made them: draws that are independent of each other, each
-/// [ny x nx], for u and v alike. They tell how the errors of different nodes are related, not how large they
-/// are.
+/// Independent random draws of the errors that noise may cause in a displacement field, each [ny x nx], for u
+/// and v alike. They tell how the errors of different nodes are correlated, not how large they are.
 struct ErrorDraws {
-  std::vector<NodeValues<float>> draws;  ///< an even number of them; 0 where a point takes no part
+  std::vector<NodeValues<float>> draws;  ///< an even number of draws; 0 at points without an error
 };
-/// The same where errors are not those of single subsets, as after the global step.
+/// Strain of a field whose errors are not those of single subsets, for example after the global step.
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
                            const ErrorDraws& errors);
 
-/// Strain components from the displacement gradient (row-major du/dx, du/dy, dv/dx, dv/dy):
-/// returns {exx, eyy, exy} of the measure. Almansi and Hencky refer to the current and the reference
-/// configuration as in their definitions: e = (I - F^-T F^-1)/2, ln U = ln(F^T F)/2; both are NaN where
-/// det F <= 0 (folded material).
+/// Strain components from the displacement gradient (row-major du/dx, du/dy, dv/dx, dv/dy): returns {exx,
+/// eyy, exy} of the measure. Almansi strain refers to the current, Hencky strain to the reference
+/// configuration: e = (I - F^-T F^-1)/2, ln U = ln(F^T F)/2; both are NaN where det F <= 0 (folded material).
 std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient, StrainMeasure measure);
 
 /// Marks `ok` points as `outlier` by the normalized median test of Westerweel & Scarano, "Universal outlier
-/// detection for PIV data" (2005), with the eight neighbours and on residuals from a local plane (median
-/// slopes) so that strain and rotation do not trigger it. Points with fewer than three neighbours are not
-/// tested. Returns how many it marked. threads: 0 = one per core.
+/// detection for PIV data" (2005), applied to the eight neighbours and to residuals from a local plane
+/// (median slopes), so that strain and rotation do not trigger it. Points with fewer than three neighbours
+/// are not tested. Returns the number of marked points. threads: 0 = one per core.
 std::int64_t mark_outliers(Field& field, const OutlierOptions& options = {}, int threads = 0);
 
 }  // namespace dic

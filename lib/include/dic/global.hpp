@@ -10,27 +10,28 @@ namespace dic {
 /// Options of the global step.
 struct GlobalOptions {
   bool enabled = false;
-  /// Period, px, of a displacement that keeps nine tenths of its amplitude: shorter ones are damped more,
-  /// and so is noise. None = chosen at every point, among a few, by what the noise allows.
+  /// Period, px, of a sinusoidal displacement that keeps nine tenths of its amplitude; shorter periods, and
+  /// noise, are damped more. No value: chosen at every point from a few candidates, as the noise allows.
   std::optional<double> resolution;
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };
 
-/// The shortest resolution, px, that the global step offers for these subsets on a grid of this step.
+/// The finest resolution (shortest period), px, of the global step for these subsets on a grid of this step.
 double least_resolution(const MeasuredSubsets& subsets, int step);
 
-/// Replaces u, v, sigma_u and sigma_v of the `ok` points by those of a displacement field that fits all
-/// subsets together (augmented Lagrangian DIC after Yang & Bhattacharya, Experimental Mechanics 2019, see
+/// Replaces u, v, sigma_u and sigma_v of the `ok` points by those of a displacement field that is fitted to
+/// all subsets together (augmented Lagrangian DIC after Yang & Bhattacharya, Experimental Mechanics 2019; see
 /// docs/theory.md). Elements need all of their nodes `ok`: nothing is fitted across a gap, and a point
-/// without elements stays as it is. Fills in `resolution` and `subset_sigma`. Strain is not touched. threads:
-/// 0 = one per core. Throws UsageError for options with problems and resolutions below the least. Returns
-/// errors as they may be left, for strain.
+/// without elements stays as it is. Fills in Field::resolution, `subset_sigma_u` and `subset_sigma_v`; leaves
+/// the strain unchanged. threads: 0 = one per core. Throws UsageError for invalid options and for resolutions
+/// below least_resolution(). Returns draws of the remaining errors, for compute_strain().
 ErrorDraws global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
                        int threads = 0);
 
-/// The same errors of a field that the global step has made, with the same options: to the bit where its
-/// `subset_sigma` is as it left it. Takes nearly as long. Throws UsageError.
+/// The errors that global_step() returned for this field, computed again with the same options: equal to the
+/// bit if `subset_sigma_u` and `subset_sigma_v` are unchanged. Takes nearly as long as global_step(). Throws
+/// UsageError.
 ErrorDraws global_errors(const Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
                          int threads = 0);
 

@@ -12,7 +12,7 @@ class Image {
   Image() = default;
   /// A black image (zeros). Throws UsageError for negative sizes.
   Image(Size size, ScalarType type, int bit_depth = 0);
-  /// Its pixels have to be written before they are read. Throws like the constructor.
+  /// An image whose pixels must be written before they are read. Throws like the constructor.
   static Image uninitialized(Size size, ScalarType type, int bit_depth = 0);
 
   Size size() const { return size_; }
@@ -32,7 +32,7 @@ class Image {
     return reinterpret_cast<const T*>(bytes_.data()) + static_cast<std::ptrdiff_t>(y) * size_.width;
   }
   ImageView view() const;
-  operator ImageView() const { return view(); }  // NOLINT: a view of itself is what every call wants
+  operator ImageView() const { return view(); }  // NOLINT: every function takes a view
 
  private:
   Size size_;
@@ -41,7 +41,7 @@ class Image {
   PixelMemory bytes_;
 };
 
-/// A copy of its own, rows contiguous.
+/// Copies a view into an image of its own, with contiguous rows.
 Image copy_of(ImageView image);
 
 }  // namespace dic

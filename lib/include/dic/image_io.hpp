@@ -14,55 +14,54 @@ namespace dic {
 
 /// Reads one image as grey: 8 and 16 bit stay u8 and u16, float stays f32 (64-bit float becomes f32).
 ///
-/// PNG, TIFF, BMP, JPEG, PGM and what else OpenCV decodes. Colour (and palette) becomes grey by
-/// Y = 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601), rounded to the image's type; equal channels keep their
-/// value exactly; of a JPEG the stored luma is taken, which is the same Y before any rounding of R, G, B.
-/// Alpha is ignored, an orientation tag is not applied, white-is-zero TIFFs are inverted. TIFFs of 1 to 7 bit
-/// are scaled to 0..255, those of 9 to 15 bit keep their values in u16 and say so in `bit_depth`. Only the
-/// first page of a multi-page TIFF is read. The largest image has 2^30 pixels.
-/// Throws FileError: missing, unreadable, not an image, too large, truncated or damaged (never returned half
-/// grey), not finite values in a float image, an element type that is not supported.
+/// Reads PNG, TIFF, BMP, JPEG, PGM and any other format that OpenCV decodes. Colour (and palette) becomes
+/// grey by Y = 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601), rounded to the image's type; equal channels keep
+/// their value exactly; for a JPEG the stored luma is taken, which is the same Y before any rounding of R, G,
+/// B. Alpha is ignored, an orientation tag is not applied, white-is-zero TIFFs are inverted. TIFFs of 1 to 7
+/// bit are scaled to 0..255, those of 9 to 15 bit keep their values in u16 and set `bit_depth`. Only the
+/// first page of a multi-page TIFF is read. The largest image has 2^30 pixels. Throws FileError: missing,
+/// unreadable, not an image, too large, truncated or damaged (a partial image is never returned), values in a
+/// float image that are not finite, an element type that is not supported.
 Image read_image(const std::filesystem::path& path);
 
 /// Writes u8 or u16 (PNG, TIFF, BMP, PGM by the ending; 16 bit not as BMP) or f32 (TIFF). Writes to a
-/// temporary name beside it and renames: the file is whole or not there. Throws FileError (no rights, disk
-/// full) and UsageError for an ending or an element type that does not fit.
+/// temporary name in the same folder, then renames, so that the file is complete or absent. Throws FileError
+/// (no rights, disk full) and UsageError for an ending or an element type that does not fit.
 void write_image(const std::filesystem::path& path, ImageView image);
 
-/// One colour image that somebody else owns: `height` rows of `width` pixels of 3 bytes R, G, B, no
-/// padding.
+/// A colour image that somebody else owns: `height` rows of `width` pixels of 3 bytes R, G, B, no padding.
 struct RgbView {
   const std::uint8_t* data = nullptr;
   int width = 0;   ///< px
   int height = 0;  ///< px
 };
-/// The same for a colour image, 8 bit (PNG, TIFF, BMP).
+/// Writes an 8-bit colour image (PNG, TIFF, BMP). Throws like the function for grey images.
 void write_image(const std::filesystem::path& path, RgbView image);
 
-/// One colour image that is made row by row: nobody has to hold all of it.
+/// A colour image that is made row by row, so that it need not fit into memory as a whole.
 struct RgbRows {
   Size size = {};  ///< px
-  /// Writes row y, from 0 at the top: size.width pixels of 3 bytes R, G, B. Rows are asked for from the top
-  /// down, each at most once.
+  /// Writes row y, from 0 at the top: size.width pixels of 3 bytes R, G, B. Called from the top down, at most
+  /// once per row.
   std::function<void(int y, std::span<std::uint8_t> rgb)> write_row = {};
 };
-/// The same for a colour image by rows. A PNG is made without a copy of it.
+/// Writes a colour image that is made row by row. A PNG is written without holding the whole image. Throws
+/// like the function for grey images.
 void write_image(const std::filesystem::path& path, const RgbRows& image);
 
 /// Expands files, globs ("frames/*.png", quoted), directories into a list of image files.
 ///
-/// Order (the contract of `dic track`): inside a directory and a quoted glob naturally sorted (frame2 before
-/// frame10); a list of files that is in plain alphabetical order (what a shell's glob gives) is sorted
-/// naturally too; any other list keeps its order. Files in a directory that are not images by their ending,
-/// or hidden, are skipped. An argument that names an existing file or directory is that, whatever glob
-/// characters
-/// (* ? [ ]) it holds. Throws FileError where a name matches nothing.
+/// Order, as guaranteed by `dic track`: files of a directory or a quoted glob are sorted naturally (frame2
+/// before frame10); a list of files in plain alphabetical order (as a shell expands a glob) is sorted
+/// naturally too; any other list keeps its order. Files of a directory that are hidden, or not images by
+/// their ending, are skipped. An argument that names an existing file or directory is taken literally, even
+/// if it contains glob characters (* ? [ ]). Throws FileError if a name matches nothing.
 std::vector<std::filesystem::path> expand_frames(const std::vector<std::string>& arguments);
 
 /// Natural order: runs of digits compare as numbers ("img_9" < "img_10").
 bool natural_less(const std::string& a, const std::string& b);
 
-/// Size of a file and when it was written, as text; empty where there is none.
+/// Size and modification time of a file, as text; empty if the file does not exist.
 std::string file_stamp(const std::filesystem::path& path);
 
 /// True for endings of video files (avi, mp4, mov, mkv, ...).
@@ -72,7 +71,7 @@ bool is_video(const std::filesystem::path& path);
 class FrameSource {
  public:
   virtual ~FrameSource() = default;
-  /// Number of frames; none where a video does not say. A video may hold a few frames more or less.
+  /// Number of frames; none if a video does not tell. A video may hold a few frames more or less.
   virtual std::optional<std::int64_t> count() const = 0;
   /// Name of frame i for messages and file stems ("frame_0003.png"; "clip_000012" for video).
   virtual std::string name(std::int64_t i) const = 0;
@@ -80,16 +79,16 @@ class FrameSource {
   /// that cannot be read (the next one still can) and std::out_of_range past the end. A video that ends well
   /// before its own count is a FileError at the first missing frame, then std::out_of_range.
   virtual Image read(std::int64_t i) = 0;
-  /// Changes with the file of frame i: its size, and when it was written. Empty where nobody knows.
+  /// A text that changes when the file of frame i changes: its size and modification time. Empty if unknown.
   virtual std::string stamp(std::int64_t) const { return {}; }
-  /// Of a video that says so.
+  /// Frame rate of a video, if known.
   virtual std::optional<double> frames_per_second() const { return {}; }
-  /// True where several threads may read at once, in any order.
+  /// True if several threads may read at the same time, in any order.
   virtual bool reads_in_parallel() const { return false; }
 };
 
-/// Opens the images that `expand_frames` finds, or one video. Nothing is decoded yet. Throws FileError,
-/// also where a video is not alone.
+/// Opens the images that `expand_frames` finds, or one video. Nothing is decoded yet. Throws FileError, also
+/// if a video is mixed with other files.
 std::unique_ptr<FrameSource> open_frames(const std::vector<std::string>& arguments);
 
 }  // namespace dic

@@ -17,30 +17,31 @@ struct MatchOptions {
   /// zncc ignores brightness and contrast, ncc ignores contrast only, ssd compares grey levels as they are.
   Criterion method = Criterion::zncc;
   int max_matches = 1;  ///< per template and image, after non-maximum suppression; >= 1
-  /// Matches scoring lower are dropped; in [-1, 1]. Judged at the sub-pixel position, with 1e-6 for rounding.
+  /// Matches with a lower score are dropped; in [-1, 1]. Compared with the score at the sub-pixel position,
+  /// with a tolerance of 1e-6 for rounding.
   double threshold = 0.5;
-  /// Two matches of one template whose boxes overlap by more than this (intersection over union) are one: the
-  /// better scoring stays. In [0, 1].
+  /// If the boxes of two matches of one template overlap by more than this (intersection over union), the one
+  /// with the lower score is dropped. In [0, 1].
   double max_overlap = 0.3;
   std::vector<double> rotations = {0};  ///< degrees, positive from x towards y; at least one
-  std::vector<double> scales = {1};     ///< of the template, > 0; at least one
+  std::vector<double> scales = {1};     ///< scales of the template, > 0; at least one
   std::string device = "auto";          ///< auto, cpu, cuda, cuda:N, opencl, opencl:N
   int threads = 0;                      ///< 0 = one per core
-  std::string variant;                  ///< of the correlation; empty = planner
+  std::string variant;                  ///< correlation variant; empty = the planner chooses
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };
 
 /// One place where a template was found.
 struct Match {
-  int image = 0;                      ///< index
-  int template_index = 0;             ///< index
-  double x = 0, y = 0;                ///< where the template's own top-left pixel centre lands, image px
-  double center_x = 0, center_y = 0;  ///< where the template's centre ((w-1)/2, (h-1)/2) lands, image px
-  double score = 0;                   ///< at this sub-pixel position, [-1, 1], 1 = equal
+  int image = 0;                      ///< index of the image
+  int template_index = 0;             ///< index of the template
+  double x = 0, y = 0;                ///< centre of the template's top-left pixel, image px
+  double center_x = 0, center_y = 0;  ///< template's centre, its pixel ((w-1)/2, (h-1)/2), image px
+  double score = 0;                   ///< score at this sub-pixel position, [-1, 1], 1 = equal
   double rotation_deg = 0;            ///< one of MatchOptions::rotations
   double scale = 1;                   ///< one of MatchOptions::scales
-  int width = 0, height = 0;          ///< of the template as given, px
+  int width = 0, height = 0;          ///< size of the template as given, px
 };
 
 /// Corners of the matched box, image px: the outer edges of the template's corner pixels, in the order
@@ -49,14 +50,14 @@ std::array<std::array<double, 2>, 4> box_corners(const Match& match);
 
 struct MatchResult {
   std::vector<Match> matches;  ///< best score first
-  /// Best score seen anywhere, also below the threshold: says how far off the threshold was.
+  /// Best score found anywhere, also below the threshold; shows how far off the threshold was.
   double best_score = -1;
 
-  /// Takes in the matches of another result, in order of score.
+  /// Merges the matches of another result, in order of score.
   void add(MatchResult other);
 };
 
-/// Searches the same templates in one image after the other; keeps threads, FFT plans and buffers between
+/// Searches for the same templates in one image after the other. Keeps threads, FFT plans and buffers between
 /// calls.
 ///
 /// A score is the method's value between template and image at the sub-pixel position:
@@ -64,9 +65,9 @@ struct MatchResult {
 ///   ssd         1 - sum (t - i)^2 / (sum t^2 + sum i^2), so that one threshold rule serves all methods
 /// Candidates are the local maxima (ssd: minima) of the correlation surface at whole pixels. Each is refined
 /// by Gauss-Newton steps of a translation with gain and offset (Lucas & Kanade 1981) on a prefiltered quintic
-/// spline of the image; within 1 px of the whole pixel, and where that fails by a quadratic through the
-/// surface. A rotated or scaled template counts with the pixels that lie wholly inside its outline. A rotated
-/// or scaled template that does not fit into the image is left out.
+/// spline of the image, within 1 px of the whole pixel; if that fails, by a quadratic through the surface. Of
+/// a rotated or scaled template, the pixels wholly inside its outline count. A rotated or scaled template
+/// that does not fit into the image is skipped.
 ///
 /// One call at a time per object; objects are independent of each other.
 class Matcher {
@@ -80,11 +81,12 @@ class Matcher {
   Matcher(Matcher&&) noexcept;
   Matcher& operator=(Matcher&&) noexcept;
 
-  /// Finds every template in the image. Template and image may differ in element type for zncc and ncc, which
-  /// do not depend on the grey scale. Throws UsageError (a template larger than the image, element types that
-  /// cannot be compared), Cancelled.
+  /// Finds all matches of every template in the image. For zncc and ncc, which do not depend on the grey
+  /// scale, template and image may have different element types. Throws UsageError (a template larger than
+  /// the image, element types that cannot be compared), Cancelled.
   MatchResult find(ImageView image, std::stop_token stop = {});
-  /// The same for one template alone; `template_index` counts from 0 (UsageError where there is none).
+  /// Finds the matches of one template. template_index: from 0; an invalid one throws UsageError. Throws as
+  /// `find` does.
   MatchResult find_template(int template_index, ImageView image, std::stop_token stop = {});
   int templates() const;  ///< number of templates
   const MatchOptions& options() const;
@@ -94,35 +96,34 @@ class Matcher {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Where a template is in one image of a sequence.
+/// A template's position in one image of a sequence.
 struct TrackedMatch {
   int template_index = 0;
   int track = -1;                ///< number of the track, from 0 in the order of finding; -1 = not found yet
-  std::optional<Match> match{};  ///< none where it was not found; Match::image counts the calls of `next`
-  double best_score = -1;        ///< seen in the searched part of the image
-  double dx = 0, dy = 0;         ///< px: of the centre, since the image in which the track begins
+  std::optional<Match> match{};  ///< none if not found; Match::image counts the calls of `next`
+  double best_score = -1;        ///< best score in the searched part of the image
+  double dx = 0, dy = 0;         ///< displacement of the centre since the track's first image, px
 };
 
 /// Follows templates through a sequence. Every template is searched in the whole image until it is found;
-/// each of its matches begins a track. From then on it is searched near its last place: two copies of a
-/// template are not confused, and images cost less. A track that is lost in an image is looked for in twice
-/// the range in the next one. The template stays as it was given, so that errors do not add up.
+/// each of its matches begins a track. Later images are searched only near the track's last position, so that
+/// copies of a template are not confused and the search is faster. If a track is lost in an image, the search
+/// range doubles for the next one. The template is never updated, so that errors do not add up.
 class TemplateTracker {
  public:
-  /// search: how far a template is looked for from one image to the next, px (a few more are seen); none =
-  /// half the smaller side of the template, at least 16. The Matcher must outlive this object. Throws
-  /// UsageError (search below 1).
+  /// search: largest motion between two images, px (a few px more are seen); none = half the smaller side of
+  /// the template, at least 16. The Matcher must outlive this object. Throws UsageError (search below 1).
   explicit TemplateTracker(Matcher& matcher, std::optional<int> search = std::nullopt);
 
-  /// One entry per track, and one without a match for each template that has none yet: by template, then by
-  /// track. Throws as Matcher::find does.
+  /// Searches the next image. Returns one entry per track, and one without a match for each template that has
+  /// no track yet, sorted by template, then by track. Throws as Matcher::find does.
   std::vector<TrackedMatch> next(ImageView image, std::stop_token stop = {});
 
  private:
   struct Track {
     int number = 0;
     Match first, last;
-    int lost = 0;  ///< images since it was seen
+    int lost = 0;  ///< number of images since the last match
   };
 
   std::vector<TrackedMatch> begin(int template_index, ImageView image, std::stop_token stop);
@@ -130,18 +131,18 @@ class TemplateTracker {
 
   Matcher& matcher_;
   std::optional<int> search_;
-  std::vector<std::vector<Track>> tracks_;  ///< by template
+  std::vector<std::vector<Track>> tracks_;  ///< tracks of each template
   int image_ = -1;                          ///< the last one
   int begun_ = 0;
 };
 
-/// Finds each template in each image; best score first over all of them. See Matcher.
+/// Finds each template in each image; the result is sorted by score over all images. Throws as Matcher does.
 MatchResult match_templates(std::span<const ImageView> templates, std::span<const ImageView> images,
                             const MatchOptions& options, std::span<const ImageView> masks = {},
                             std::stop_token stop = {});
 
-/// The image (grey, stretched to its own range where it is not 8 bit) with the box, the top edge and the
-/// score of every match drawn over it, as a colour image. Throws FileError.
+/// Writes the image (grey, stretched to its range unless it is 8 bit) as a colour image with the box, the top
+/// edge and the score of every match drawn over it. Throws FileError.
 void write_match_picture(const std::filesystem::path& path, ImageView image, std::span<const Match> matches);
 
 }  // namespace dic

@@ -5,33 +5,33 @@
 
 namespace dic {
 
-/// While one lives, the resident memory of this process is kept to so many bytes: images, and what is
-/// computed from them pixel by pixel, then lie in files without a name, which are mapped into memory and
-/// whose pages are given back when they become too many. Results are the same, to the bit; the disk has to
-/// have room for the images, and its speed counts where the system's page cache is too small for them.
+/// Limits the resident memory of this process to a number of bytes while the object lives: images, and what
+/// is computed from them pixel by pixel, then lie in unnamed files that are mapped into memory, and their
+/// pages are given back when they become too many. Results stay the same to the bit. The disk must have room
+/// for the images; its speed matters if the system's page cache is too small for them.
 ///
-/// Of several at the same time the smallest counts. Not kept within: the points of a grid and their results,
-/// and what libraries take (decoders of JPEG and video).
+/// If several objects live at the same time, the smallest limit counts. The limit does not cover the points
+/// of a grid and their results, nor memory taken by libraries (decoders of JPEG and video).
 class MemoryLimit {
  public:
-  /// 0 = no limit. folder: for the files, or one that will be made; has to be on a disk, and not in memory as
-  /// /tmp may be. Throws UsageError where the system cannot do it.
+  /// bytes: 0 = no limit. folder: where the files are put; it may be one that will be made, and must be on a
+  /// disk, not in memory as /tmp may be. Throws UsageError if the system does not support this.
   MemoryLimit(std::size_t bytes, const std::filesystem::path& folder);
   ~MemoryLimit();
   MemoryLimit(const MemoryLimit&) = delete;
   MemoryLimit& operator=(const MemoryLimit&) = delete;
 };
 
-/// Bytes of this process that are in memory.
+/// Resident memory of this process, bytes.
 std::size_t resident_bytes();
 
 /// Memory for the pixels of an image.
 class PixelMemory {
  public:
   PixelMemory() = default;
-  /// Zeros. Throws std::bad_alloc; with a MemoryLimit FileError where the disk is full.
+  /// Memory filled with zeros. Throws std::bad_alloc; with a MemoryLimit, FileError if the disk is full.
   explicit PixelMemory(std::size_t bytes) : PixelMemory(bytes, true) {}
-  /// To be written before it is read. Throws like the constructor.
+  /// Memory that must be written before it is read. Throws like the constructor.
   static PixelMemory uninitialized(std::size_t bytes) { return {bytes, false}; }
   PixelMemory(const PixelMemory& other);
   PixelMemory(PixelMemory&& other) noexcept;

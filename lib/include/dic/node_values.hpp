@@ -8,8 +8,8 @@
 
 namespace dic {
 
-/// A value of every node, row-major. It owns its memory, and a copy is deep; unlike a std::vector it may also
-/// take over memory that something else made, such as a GPU's results where they arrived.
+/// An array with a value for every node, row-major. It owns its memory, and a copy is deep. Unlike a
+/// std::vector it can take over existing memory, such as the buffer into which a GPU copied its results.
 template <typename T>
 class NodeValues {
  public:
@@ -20,7 +20,7 @@ class NodeValues {
   NodeValues() = default;
   explicit NodeValues(std::size_t count, const T& value = T())
       : memory_(std::make_shared<T[]>(count, value)), count_(count) {}
-  /// Takes over memory of so many values.
+  /// Takes over memory of `count` values.
   NodeValues(std::shared_ptr<T[]> memory, std::size_t count) : memory_(std::move(memory)), count_(count) {}
   explicit NodeValues(std::span<const T> values) : memory_(new T[values.size()]), count_(values.size()) {
     std::ranges::copy(values, begin());

@@ -7,13 +7,14 @@
 #include <opencv2/core.hpp>
 #include <string>
 
-/// cv::Mat in and out, in place: nothing is copied, and views must not outlive what owns the pixels. For
-/// programs that use OpenCV themselves; no other header of dic includes this one.
+/// Conversions between cv::Mat and images or fields, in place: nothing is copied, and views must not outlive
+/// the owner of the pixels. Meant for programs that use OpenCV themselves; no other header of dic includes
+/// this one.
 namespace dic {
 
-/// The elements of a grey matrix: CV_8UC1, CV_16UC1, CV_32SC1, CV_32FC1 or CV_64FC1, two dimensions.
-/// bit_depth: see ImageView. Throws UsageError for other types, among them colour: convert it with
-/// cv::cvtColor first.
+/// A view of a two-dimensional grey matrix of type CV_8UC1, CV_16UC1, CV_32SC1, CV_32FC1 or CV_64FC1.
+/// bit_depth: see ImageView. Throws UsageError for other types, including colour: convert with cv::cvtColor
+/// first.
 inline ImageView as_view(const cv::Mat& image, int bit_depth = 0) {
   if (image.dims > 2)
     throw UsageError("An image has two dimensions, not " + std::to_string(image.dims) + ".");
@@ -38,14 +39,14 @@ inline ImageView as_view(const cv::Mat& image, int bit_depth = 0) {
   }
 }
 
-/// OpenCV's type of elements: CV_8UC1, ...
+/// The matrix type in OpenCV: CV_8UC1, ...
 inline int cv_type(ScalarType type) {
   constexpr int types[] = {CV_8UC1, CV_16UC1, CV_32SC1, CV_32FC1, CV_64FC1};
   return types[static_cast<int>(type)];
 }
 
-/// The pixels of a view as a matrix to read from: OpenCV has no matrices of constants, so do not write.
-/// Throws UsageError for rows that run upwards or overlap.
+/// The pixels of a view as a read-only matrix: OpenCV has no const matrices, so do not write to it. Throws
+/// UsageError for rows that run upwards or overlap.
 inline cv::Mat as_mat(ImageView view) {
   if (view.empty()) return {};
   const auto least = static_cast<std::ptrdiff_t>(view.width * size_of(view.type));
@@ -55,12 +56,12 @@ inline cv::Mat as_mat(ImageView view) {
   return {view.height, view.width, cv_type(view.type), const_cast<void*>(view.data), step};
 }
 
-/// The pixels of an image, to read and write. They belong to the image.
+/// The pixels of an image as a matrix to read and write. The image keeps owning them.
 inline cv::Mat as_mat(Image& image) { return as_mat(image.view()); }
 
-/// Values of the nodes of a grid as a matrix [ny x nx] to read from: as_mat(field.grid(), field.u). Status is
-/// CV_8UC1, iterations CV_16SC1. Throws UsageError where there is not one value for each node, for example of
-/// a strain that was not computed.
+/// The values of a grid's nodes as a read-only matrix [ny x nx]: as_mat(field.grid(), field.u). Status is
+/// CV_8UC1, iterations CV_16SC1. Throws UsageError if there is not one value for each node, for example if
+/// the strain was not computed.
 template <typename T>
 cv::Mat as_mat(const Grid& grid, const NodeValues<T>& values) {
   if (static_cast<std::int64_t>(values.size()) != grid.nodes())

@@ -15,14 +15,14 @@
 #include <string_view>
 #include <vector>
 
-/// Values of a field at places that a user names: points, extensometers, lines, areas. Places are positions
-/// in the reference image, px, whatever the unit of the values.
+/// Values of a field at places that a user chooses: points, extensometers, lines, areas. Places are always
+/// positions in the reference image, px, regardless of the unit of the values.
 namespace dic {
 
 /// A position in the reference image, px.
 using Position = Roi::Vertex;
 
-/// What a field says at a place; NaN where it says nothing.
+/// The values of a field at a place; NaN where there is no value.
 struct ProbeValues {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   double u = kNone, v = kNone, sigma_u = kNone, sigma_v = kNone;
@@ -36,51 +36,55 @@ struct ProbeQuantity {
   bool is_length = false;
   double ProbeValues::*value = nullptr;
 };
+/// All members of ProbeValues, in the order of their declaration.
 std::span<const ProbeQuantity> probe_quantities();
 
 struct PointValues {
   ProbeValues values;
-  std::string problem;  ///< why values are missing, a few words; else empty
+  std::string problem;  ///< why values are missing, a few words; empty if none is
 };
-/// Bilinear between the four nodes around a position, all of which must be `ok` and on one side of every
-/// tear. The errors of neighbours are taken to be alike, so that sigma is at most too large. Lengths in px.
+/// Interpolates bilinearly between the four nodes around a position, all of which must be `ok` and on one
+/// side of every tear. The errors of neighbouring nodes are taken as equal, so sigma may be too large, but
+/// never too small. Lengths in px.
 PointValues probe_point(const Field& field, Position at);
 
-/// An extensometer: two points of the specimen whose distance changes.
+/// The reading of an extensometer: two points of the specimen whose distance changes.
 struct ExtensometerValues {
   double gauge_length =
-      ProbeValues::kNone;  ///< distance in the reference; in corrected coordinates, if the field is
-  double change = ProbeValues::kNone;  ///< of the distance
+      ProbeValues::kNone;  ///< distance in the reference; in corrected coordinates if the field has them
+  double change = ProbeValues::kNone;  ///< change of the distance
   double strain = ProbeValues::kNone;  ///< engineering: change / gauge_length
-  double sigma_change = ProbeValues::kNone, sigma_strain = ProbeValues::kNone;  ///< predicted
+  double sigma_change = ProbeValues::kNone,
+         sigma_strain = ProbeValues::kNone;  ///< predicted standard deviations
   std::string problem;
 };
-/// Lengths in px. The errors of the ends are taken as independent: at a distance below a subset sigma is too
-/// large.
+/// Measures between `a` and `b`; lengths in px. The errors of both ends are taken as independent, so sigma is
+/// too large if the distance is smaller than a subset.
 ExtensometerValues probe_extensometer(const Field& field, Position a, Position b);
 
 struct LinePoint {
-  double distance = 0;  ///< from the line's begin in the reference; in corrected coordinates, if the field is
-  Position at;          ///< px
+  double distance =
+      0;  ///< from the start of the line, in the reference; in corrected coordinates if the field has them
+  Position at;  ///< px
   PointValues point;
 };
-/// Points on a line from a to b, a step of the grid apart or a little less, both ends among them. Lengths in
-/// px.
+/// Values at points of the line from `a` to `b`, including both ends; their spacing is the step of the grid
+/// or slightly less. Lengths in px.
 std::vector<LinePoint> probe_line(const Field& field, Position a, Position b);
 
-/// Nodes of the grid inside a polygon or on its outline, and inside the ROI. Throws UsageError where there
-/// are fewer than three corners, or no node. `image`: size of the reference.
+/// Indices of the grid's nodes that are inside a polygon or on its outline, and inside the ROI. image: size
+/// of the reference. Throws UsageError if the polygon has fewer than three corners or contains no node.
 std::vector<std::size_t> nodes_in(const Grid& grid, Size image, const Roi::Polygon& area);
 struct AreaValues {
-  std::int64_t nodes = 0;          ///< inside the area
-  std::int64_t points = 0;         ///< of them `ok`
-  std::int64_t strain_points = 0;  ///< of these with strain
-  ProbeValues mean, sd;            ///< of the `ok` nodes that have the value; of sigma too
+  std::int64_t nodes = 0;          ///< nodes inside the area
+  std::int64_t points = 0;         ///< nodes that are `ok`
+  std::int64_t strain_points = 0;  ///< `ok` nodes with strain
+  ProbeValues mean, sd;            ///< over the `ok` nodes that have the value; sigma_* are averaged too
 };
-/// Lengths in px.
+/// Mean and standard deviation over the given nodes (see nodes_in). Lengths in px.
 AreaValues probe_area(const Field& field, std::span<const std::size_t> nodes);
 
-/// What is asked of every frame of a result.
+/// The places to probe in every frame of a result.
 struct ProbeRequest {
   std::vector<Position> points;
   std::vector<std::array<Position, 2>> extensometers, lines;
@@ -91,34 +95,34 @@ struct ProbeRequest {
 
 struct ProbeFrame {
   std::string file;
-  double time = 0;  ///< on the time axis of the result
+  double time = 0;  ///< time on the time axis of the result
   std::vector<PointValues> points;
   std::vector<ExtensometerValues> extensometers;
   std::vector<std::vector<LinePoint>> lines;
   std::vector<AreaValues> areas;
 };
 
-/// Answers over the frames; lengths in length_unit, but positions in px.
+/// The probed values of all frames. Lengths are in `length_unit`, positions in px.
 struct ProbeHistory {
   ProbeRequest request;
   std::string length_unit, time_unit, strain_measure;
   std::vector<ProbeFrame> frames;
-  std::string load_name, load_unit;  ///< as in the table of loads
-  std::vector<double> loads;         ///< one per frame, NaN where there is none; empty: not asked for
-  double section_mm2 = 0;            ///< for the stress; 0 = none
-  /// load / section_mm2, MPa; empty without both.
+  std::string load_name, load_unit;  ///< from the table of loads
+  std::vector<double> loads;  ///< one per frame, NaN where a frame has none; empty: no loads were added
+  double section_mm2 = 0;     ///< area of the cross-section, for the stress; 0 = unknown
+  /// load / section_mm2, MPa; empty unless both are known.
   std::vector<double> stresses() const;
 };
 
-/// Asks one field after the other: of a result, or of an experiment that runs.
+/// Probes one field after the other, of a stored result or of a running experiment.
 class Probe {
  public:
-  /// grid: of the fields. info: image, scale, unit of the times, strain. Throws UsageError: nothing is asked
-  /// for, a place makes no sense.
+  /// grid: of all fields. info: gives image size, scale, unit of the times and strain measure. Throws
+  /// UsageError if the request is empty or a place is invalid.
   Probe(const Grid& grid, const ResultInfo& info, ProbeRequest request);
-  /// time: on the time axis of info.
+  /// Probes the next field. file: name of the frame; time: on the time axis of `info`.
   void add(const Field& field, const std::string& file, double time);
-  /// Of the fields so far.
+  /// The values of all fields added so far.
   const ProbeHistory& history() const { return history_; }
 
  private:
@@ -126,29 +130,32 @@ class Probe {
   ProbeHistory history_;
   std::vector<std::vector<std::size_t>> area_nodes_;
 };
-/// Throws UsageError (a place that makes no sense, a frame that is not there), FileError, Cancelled.
+/// Probes the requested frames of a result. Throws UsageError (invalid place, unknown frame), FileError,
+/// Cancelled.
 ProbeHistory probe_result(const Result& result, const ProbeRequest& request,
                           const ProgressCallback& progress = {}, std::stop_token stop = {});
 
-/// Forces (or whatever else) that were recorded beside the images.
+/// Forces, or other quantities, that were recorded along with the images.
 struct LoadTable {
   enum class Key : std::uint8_t { row, frame, time };
-  Key key = Key::row;      ///< what rows are found by: their order, the number of a frame, or the time in s
-  std::string name, unit;  ///< of the loads, from the header "name [unit]"; kN and MN were made N
+  Key key = Key::row;  ///< how rows are assigned to frames: by their order, by frame number, or by time in s
+  std::string name,
+      unit;  ///< name and unit of the loads, from the header "name [unit]"; kN and MN are converted to N
   std::vector<double> keys, loads;
 };
-/// Reads a CSV table with a header line: separated by commas, semicolons or tabs; numbers with a decimal
-/// comma where it does not separate. A column `frame` or `time` is the key, else rows belong to frames in
-/// order. `column`: the name of the loads; empty = the first other column. Throws FileError (what is wrong in
-/// which line).
+/// Reads a CSV table with a header line, separated by commas, semicolons or tabs; numbers may have a decimal
+/// comma unless commas separate the columns. A column `frame` or `time` is the key; without one, rows belong
+/// to frames in order. column: name of the loads' column; empty = the first column that is not the key.
+/// Throws FileError with the line and the problem.
 LoadTable read_loads(const std::filesystem::path& path, const std::string& column = {});
-/// The load of each frame of the history: of its number; interpolated between the times beside its own; NaN
-/// where there is none. Throws UsageError where a table by time meets a result without times.
+/// Adds the load of each frame to the history: the load with the frame's number, or interpolated between the
+/// two nearest times; NaN if there is none. Throws UsageError if the table is by time but the result has no
+/// times.
 void add_loads(ProbeHistory& history, const LoadTable& table, double section_mm2 = 0);
 
-/// Writes history.csv (a row per frame), lines.csv (a row per point of a line and frame), history.png and
-/// probe.json (all of it) into a folder that exists or is made; docs/file-formats.md has the columns. Returns
-/// the names. Throws FileError.
+/// Writes history.csv (a row per frame), lines.csv (a row per line point and frame), history.png and
+/// probe.json (everything) into a folder, which is made if needed; docs/file-formats.md describes the
+/// columns. Returns the file names. Throws FileError.
 std::vector<std::string> write_probe(const std::filesystem::path& folder, const ProbeHistory& history);
 
 }  // namespace dic

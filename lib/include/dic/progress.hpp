@@ -6,13 +6,13 @@
 
 namespace dic {
 
-/// What a long call is doing now. Counts are in `unit`s: points, frames, shifts.
+/// What a long call is doing now.
 struct Progress {
   std::string stage;      ///< "load", "prepare", "search", "refine", "strain", "write"
-  int frame = 0;          ///< current frame, 1-based; 0 where frames do not apply
-  int frames = 0;         ///< frames in all; 0 if not known (video without a length)
+  int frame = 0;          ///< current frame, 1-based; 0 if frames do not apply
+  int frames = 0;         ///< number of frames; 0 if unknown (video without a length)
   std::int64_t done = 0;  ///< points finished in the whole run
-  double seconds = 0;     ///< since the call began
+  double seconds = 0;     ///< seconds since the call began
 };
 
 /// Called from the thread that made the long call, never concurrently. May be empty.

@@ -11,29 +11,30 @@
 
 namespace dic {
 
-/// How the strain of a result follows from its displacements.
+/// What is needed to compute the strain of a result, with its sigma, from the displacements.
 struct ResultStrain {
-  /// The subsets that it was measured with. None: the strain has no standard deviations.
+  /// The subsets that the result was measured with. None: the strain gets no standard deviations.
   std::optional<MeasuredSubsets> subsets;
-  /// Of the global step that followed.
+  /// The global step that followed the measurement.
   GlobalOptions global;
-  /// Why there are no standard deviations, one sentence; else empty.
+  /// Why there are no standard deviations, one sentence; empty if there are.
   std::string no_sigma_reason;
 };
+/// The basis of a result's strain, from its stored settings.
 ResultStrain strain_basis(const Result& result);
-/// The strain of a field that was measured so. Throws UsageError.
+/// Computes the strain of a field that was measured as `basis` describes. Throws UsageError.
 StrainField field_strain(const Field& field, const ResultStrain& basis, const StrainOptions& options,
                          int threads = 0);
 
-/// The strain of one frame by other options, from the stored displacements. Without scale and camera it has
-/// the bits that `dic track` on a CPU with these options gives. Lengths that were stored in mm are rounded:
-/// then values may differ in their last digits, and with a camera the standard deviations by a few per cent.
-/// Throws UsageError, FileError.
+/// Computes the strain of one frame (from 0) with other options, from the stored displacements. Without scale
+/// and camera it equals, to the bit, what `dic track` computes on a CPU with these options. Lengths stored in
+/// mm are rounded, so that values may then differ in their last digits, and with a camera the standard
+/// deviations by a few per cent. Throws UsageError, FileError.
 StrainField result_strain(const Result& result, int frame, const StrainOptions& options, int threads = 0);
 
 struct ResultStrainJob {
   std::filesystem::path result;  ///< file, or folder of `dic track`
-  /// Folder of the second result; empty: the result itself gets the other strain.
+  /// Folder of the new result; empty: the strain in `result` itself is replaced.
   std::filesystem::path output;
   bool force = false;  ///< replace an earlier result in `output`
   StrainOptions strain;
@@ -41,9 +42,9 @@ struct ResultStrainJob {
   std::string command;  ///< as typed, for the file and run.json
 };
 
-/// Writes a result with another strain, and the run.json that belongs to it: every other array keeps its
-/// bytes. A failure leaves what was there. Pictures and tables are not drawn anew. Returns the file that was
-/// written. Throws UsageError, FileError, Cancelled.
+/// Writes a result with another strain, and its run.json; all other arrays stay equal to the bit. After a
+/// failure, the files are unchanged. Pictures and tables are not updated. Returns the written file. Throws
+/// UsageError, FileError, Cancelled.
 std::filesystem::path write_result_strain(const ResultStrainJob& job, const ProgressCallback& progress = {},
                                           std::stop_token stop = {});
 

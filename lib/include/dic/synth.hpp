@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-/// Synthetic textures with exactly known motion: blobs or dots that are evaluated anew for every frame under
-/// the motion; no image is ever interpolated.
+/// Synthetic images with exactly known motion: blobs or dots are moved and evaluated anew for every frame;
+/// images are never interpolated.
 namespace dic {
 
 enum class MotionKind : std::uint8_t { translation, affine, rotation, star, chirp, ramp, crack, bodies };
@@ -20,19 +20,19 @@ std::string_view to_string(MotionKind kind);
 ///
 /// translation: (u, v).
 /// affine:      (u + ux*(x-cx) + uy*(y-cy), v + vx*(x-cx) + vy*(y-cy)).
-/// rotation:    by amount * angle_deg about (cx, cy).
-/// star:        (0, amplitude * cos(2 pi (y-cy) / p(x))), the period p falling linearly from period_max at x
-/// = 0
-///              to period_min at x = width - 1; the pattern of DIC Challenge 2.0 (Reu et al. 2022), mirrored.
+/// rotation:    turns by amount * angle_deg about (cx, cy).
+/// star:        (0, amplitude * cos(2 pi (y-cy) / p(x))), the period p falling linearly from period_max
+///              at x = 0 to period_min at x = width - 1; the pattern of DIC Challenge 2.0 (Reu et al. 2022),
+///              mirrored.
 /// chirp:       (amplitude * sin(phase(x)), 0), its period falling linearly from period_max at x = 0 to
 ///              period_min at x = width - 1.
 /// ramp:        (amplitude * s, 0), s rising linearly from 0 to 1 over `length` px around x = cx.
 /// crack:       (-slip, -amplitude) above crack_y, (+slip, +amplitude) at and below it, all of it turned by
 ///              angle_deg about (cx, crack_y); what was not there before shows grey_min, or a still texture
 ///              of its own.
-/// bodies:      discs, each with its rigid motion, in front of a texture that moves by (u, v).
+/// bodies:      discs, each with its own rigid motion, in front of a texture that moves by (u, v).
 struct Motion {
-  /// A disc, in front of those before it in the list. It moves by (u, v) and turns about its centre.
+  /// A disc that moves by (u, v) and turns about its centre. It covers the discs before it in the list.
   struct Body {
     double x = 0, y = 0, radius = 0;  ///< px
     double u = 0, v = 0;              ///< px
@@ -55,10 +55,11 @@ struct Motion {
 
   /// Displacement {u, v} of the material point at reference position (x, y) at `amount` (0 = rest, 1 = full).
   std::array<double, 2> at(double x, double y, double amount) const;
-  /// What the reference shows there. bodies: 0 behind all, 1 the first, ...; crack: 0 above, 1 below; else 0.
+  /// Number of the body that the reference shows at (x, y). bodies: 0 = background, 1 = first disc, ...;
+  /// crack: 0 above, 1 below; other motions: 0.
   int body(double x, double y) const;
-  /// True where the material that the reference shows at (x, y) is not hidden at `amount`. It may be outside
-  /// the image.
+  /// True if the material that the reference shows at (x, y) is not hidden by other material at `amount`. It
+  /// may still be outside the image.
   bool visible(double x, double y, double amount) const;
 };
 
@@ -70,11 +71,11 @@ struct Motion {
 enum class Texture : std::uint8_t { blobs, dots, lattice, gradient };
 std::string_view to_string(Texture texture);
 
-/// What a point's measurement may be expected to give.
+/// What a measurement of a point should give.
 enum class Measurable : std::uint8_t {
-  no = 0,   ///< hidden in one of both images, outside the current one, or without texture: nothing
+  no = 0,   ///< no value: hidden in one of the images, outside the current one, or without texture
   yes = 1,  ///< the true value
-  /// No value, or the true one: glare hides the pixel itself; or the point is in the outer half of an
+  /// No value, or the true one: glare hides the pixel itself, or the point lies in the outer half of an
   /// outermost pixel of the current image.
   maybe = 2
 };
@@ -84,46 +85,49 @@ struct SynthOptions {
   int bits = 8;            ///< 8 or 16
   Texture texture = Texture::blobs;
   double blob_sigma = 1.7;  ///< px, standard deviation of a blob; below 1 the pixels undersample it
-  /// Sizes of the blobs or dots: each its own, from blob_sigma / size_spread to blob_sigma * size_spread; 1
-  /// to 5.
+  /// Spread of the sizes of blobs or dots, 1 to 5: they range from blob_sigma / size_spread to blob_sigma *
+  /// size_spread.
   double size_spread = 1;
-  /// Blobs per px^2, 1e-6 to 10; none = 1 / (2 sigma)^2, where neighbours overlap;
-  /// dots 1 / (4 sigma)^2, lattice 1 / (6 sigma)^2.
+  /// Blobs per px^2, 1e-6 to 10; none = 1 / (2 sigma)^2, so that neighbours overlap (dots: 1 / (4 sigma)^2,
+  /// lattice: 1 / (6 sigma)^2).
   std::optional<double> density;
   /// Darkest and brightest grey of the first frame without noise, in levels of 255 (times 257 for 16 bit).
-  /// The map from blob sum to grey is the same for every frame, so that others may go beyond by less than a
-  /// level.
+  /// The map from blob sum to grey is the same for every frame, so that other frames may exceed the range by
+  /// less than a level.
   double grey_min = 20, grey_max = 240;
-  double noise = 0;  ///< standard deviation, grey levels of 255, Gaussian, every frame its own
-  std::optional<double> reference_noise;  ///< of the first frame; none = as `noise`
-  /// Shot noise: electrons that make white; grey then follows a Poisson distribution. 0 = none.
+  double noise = 0;  ///< standard deviation of Gaussian noise, grey levels of 255, independent in every frame
+  std::optional<double> reference_noise;  ///< noise of the first frame; none = as `noise`
+  /// Electrons of a white pixel, for shot noise: grey then follows a Poisson distribution. 0 = no shot noise.
   double full_well = 0;
-  /// Defocus of the last frame, px (standard deviation), in equal steps from frame 0. Only blobs and lattices
-  /// that are shifted and turned, without a crack or bodies.
+  /// Defocus of the last frame, px (standard deviation), growing in equal steps from frame 0. Only for blobs
+  /// and lattices under translation or rotation.
   double blur = 0;
   /// Light at the left edge as a share of that at the right edge, in every frame; above 0, to 1.
   double light_min = 1;
-  /// Share of the image, about, that a glare in the middle saturates, in every frame; 0 to 0.5.
+  /// Approximate share of the image that a glare in the middle saturates, in every frame; 0 to 0.5.
   double glare = 0;
   /// The frames after the reference show another specimen: nothing can be measured.
   bool unrelated = false;
-  /// Change of lighting: grey * gain + offset (levels of 255) in the last frame, in equal steps from frame 0.
+  /// Change of lighting: grey * gain + offset (levels of 255) in the last frame, reached in equal steps from
+  /// frame 0.
   double gain = 1, offset = 0;
-  std::uint64_t seed = 1;                ///< of blobs and noise; same seed, same images, on any machine
-  std::vector<double> amounts = {0, 1};  ///< one frame each; the first is the reference and must be 0
+  std::uint64_t seed = 1;  ///< seed of blobs and noise; the same seed gives the same images on any machine
+  std::vector<double> amounts = {
+      0, 1};  ///< amount of motion of each frame; the first frame is the reference and must have 0
   Motion motion;
-  /// That takes the images: texture and motion are then those of corrected coordinates. Speckles are
-  /// evaluated at exact places, as without it.
+  /// The camera that takes the images; texture and motion are then given in corrected coordinates. Speckles
+  /// are evaluated at exact positions, as without a camera.
   std::optional<Camera> camera;
   int threads = 0;  ///< 0 = one per core
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };
 
-/// The displacement in the images, px, of what the reference shows at (x, y): without a camera, the motion.
+/// The displacement {u, v} in frame i, image px, of the material that the reference shows at (x, y). Without
+/// a camera it equals the motion.
 std::array<double, 2> image_displacement(const SynthOptions& options, int i, double x, double y);
 
-/// Whether what the reference shows at (x, y) can be measured in frame i.
+/// Tells whether the material that the reference shows at (x, y) can be measured in frame i.
 Measurable measurable(const SynthOptions& options, int i, double x, double y);
 
 /// Frame i of the sequence: u8 or u16. Values are rounded last and clipped to the type. Throws UsageError.
@@ -131,9 +135,9 @@ Image synth_frame(const SynthOptions& options, int i);
 
 /// Writes DIR/frame_0000.png ..., DIR/truth.csv (frame,x,y,u,v,body,measurable of every material point at x,
 /// y = 0, truth_step, 2 truth_step, ...) and DIR/truth.h5 (datasets u, v, measurable [frame, y, x], body [y,
-/// x], x, y, amount; attributes motion, seed, command): displacement in the images, px. With a camera also X,
-/// Y [y, x], U, V [frame, y, x]: positions and displacement in corrected coordinates. DIR is made, or must be
-/// empty. Throws UsageError, FileError.
+/// x], x, y, amount; attributes motion, seed, command). u, v: displacement in the images, px. A camera adds
+/// X, Y [y, x] and U, V [frame, y, x]: positions and displacement in corrected coordinates. DIR is made if
+/// needed and must be empty. Throws UsageError, FileError.
 void synth_sequence(const SynthOptions& options, const std::filesystem::path& directory, int truth_step,
                     const std::string& command);
 

@@ -23,10 +23,19 @@ enum class OptionKind : std::uint8_t {
 /// The name of the enumerator.
 std::string_view to_string(OptionKind kind);
 
+/// Who needs an option: help texts show the common ones first and the advanced ones last.
+enum class OptionLevel : std::uint8_t {
+  common,    ///< what a first measurement needs
+  usual,     ///< the rest of what users choose
+  advanced,  ///< limits and parts of the algorithm that few need to change
+  hidden     ///< an older name that is understood but not shown
+};
+
 /// One option of a run, as the command line, its configuration files and other languages offer it.
 struct TrackOption {
   std::string name = {};   ///< "strain-window": --strain-window, the key in TOML, strain_window in Python
   std::string group = {};  ///< "Input", "Measurement", "Output", "Running"
+  OptionLevel level = OptionLevel::usual;
   OptionKind kind = OptionKind::text;
   std::string placeholder = {};  ///< of the value in a help text: "PX", "FILE"; empty for flags and choices
   std::vector<std::string> choices = {};  ///< words that are values: "auto", "green-lagrange"

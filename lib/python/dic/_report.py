@@ -53,11 +53,11 @@ def report(result: xr.Dataset | str | os.PathLike[str], output: str | os.PathLik
     returned. images: of the test, where they have moved to. frames: numbers, from 1; none: all. no_image: without
     the reference image. force: replaces the file. The others are texts for the report.
 
-    Returns the name of the file. Raises FileError (it is there already), UsageError.
+    Returns the name of the file. Raises FileError (it already exists), UsageError.
     """
     path, target = _file_of(result), Path(output)
     if target.exists() and not force:
-        raise _dic.FileError(f"{target} is there already: give another name, or force=True.")
+        raise _dic.FileError(f"{target} already exists: give another name, or force=True.")
     if no_image:
         named = []
     elif images is None:

@@ -96,7 +96,7 @@ class CudaBackend final : public Backend {
     x_.assign(x.begin(), x.end());
     y_.assign(y.begin(), y.end());
     const auto second_row = std::ranges::find_if(y, [&](int other) { return other != y.front(); });
-    reference_.points_in_a_row = static_cast<int>(second_row - y.begin());
+    reference_.grid_columns = static_cast<int>(second_row - y.begin());
     statuses_.resize(x.size());
     matrices_.reserve(x.size() * kernels::matrix_floats(options_.order) * sizeof(float));
     prepare(x, y);
@@ -137,7 +137,7 @@ class CudaBackend final : public Backend {
     auto* range = reserve<kernels::GreyRange>(range_, 1);
     const ImageView uploaded = image_.upload(image, stream_);
     roi_on_device_ = roi.empty() ? ImageView{} : roi_.upload(roi, stream_);
-    kernels::launch_reference_pixels(uploaded, roi_on_device_, options_.interpolation, pixels, rest, range,
+    kernels::launch_reference_pixels(uploaded, roi_on_device_, options_.interpolation, {pixels, rest}, range,
                                      stream_.handle());
     saturated_reference_.find(uploaded, stream_);
     reference_.pixels = pixels;
@@ -152,9 +152,9 @@ class CudaBackend final : public Backend {
     kernels::upload(device_x, x.data(), x.size_bytes(), stream_);
     kernels::upload(device_y, y.data(), y.size_bytes(), stream_);
     auto* subsets = reserve<PreparedSubset>(subsets_, x.size());
-    kernels::launch_prepare_subsets(reference_, options_, device_x, device_y,
-                                    static_cast<std::int64_t>(x.size()), subsets,
-                                    static_cast<float*>(matrices_.data()), stream_.handle());
+    kernels::launch_prepare_subsets(reference_, options_,
+                                    {device_x, device_y, static_cast<std::int64_t>(x.size())},
+                                    {subsets, static_cast<float*>(matrices_.data())}, stream_.handle());
     std::vector<PreparedSubset> prepared(x.size());
     kernels::download(prepared.data(), subsets, prepared.size() * sizeof(PreparedSubset), stream_);
     stream_.synchronize("preparing subsets");
@@ -165,8 +165,9 @@ class CudaBackend final : public Backend {
     tasks_.resize(count);
     for (std::size_t k = 0; k < count; ++k)
       tasks_[k] = task_of(batch.points[first + k], truncated(batch.starts[first + k], options_.order));
-    run_tasks(options_, reference_, static_cast<const PreparedSubset*>(subsets_.data()),
-              static_cast<const float*>(matrices_.data()), batch.results.subspan(first, count));
+    run_tasks(options_, reference_,
+              {static_cast<PreparedSubset*>(subsets_.data()), static_cast<float*>(matrices_.data())},
+              batch.results.subspan(first, count));
   }
 
   void refine_some_parts(const PartBatch& batch, std::size_t first, std::size_t count) {
@@ -183,7 +184,7 @@ class CudaBackend final : public Backend {
       parts[k].right = static_cast<std::int16_t>(part.right);
       parts[k].top = static_cast<std::int16_t>(part.top);
       parts[k].bottom = static_cast<std::int16_t>(part.bottom);
-      parts[k].status = kernels::unprepared;
+      parts[k].status = kernels::pending;
       tasks_[k] = task_of(static_cast<std::int64_t>(k), truncated(batch.starts[first + k], options_.order));
     }
     DeviceBuffer subsets, matrices, listed, hidden;
@@ -198,27 +199,27 @@ class CudaBackend final : public Backend {
     masks.words = on_device;
     kernels::RefineReference reference = reference_;
     reference.masks = masks;
-    kernels::launch_prepare_parts(reference, options_, n, number, prepared, own, stream_.handle());
+    kernels::launch_prepare_parts(reference, options_, n, number, {prepared, own}, stream_.handle());
     RefineOptions few = options_;
     few.max_iterations = batch.max_iterations;
-    run_tasks(few, reference, prepared, own, batch.results.subspan(first, count));
+    run_tasks(few, reference, {prepared, own}, batch.results.subspan(first, count));
   }
 
   /// Refines all of `tasks_`.
   void run_tasks(const RefineOptions& options, const kernels::RefineReference& reference,
-                 const PreparedSubset* subsets, const float* matrices, std::span<RefinedPoint> refined) {
+                 const kernels::PreparedSubsets& prepared, std::span<RefinedPoint> refined) {
     const std::size_t count = tasks_.size();
     results_.resize(count);
     auto* tasks = reserve<RefineTask>(device_tasks_, count);
     auto* results = reserve<RefineResult>(device_results_, count);
     kernels::upload(tasks, tasks_.data(), count * sizeof(RefineTask), stream_);
-    kernels::launch_refine(reference, options, subsets, matrices, coefficients_,
+    kernels::launch_refine({reference, coefficients_}, options, prepared,
                            {tasks, static_cast<std::int64_t>(count)}, results, stream_);
     measure_without_saturated(options, {saturated_reference_.found(),
                                         saturated_current_.found(),
                                         roi_on_device_,
                                         {reference.masks.words, options.subset},
-                                        subsets,
+                                        prepared.subsets,
                                         tasks,
                                         results,
                                         static_cast<std::int64_t>(count)});
@@ -240,7 +241,7 @@ class CudaBackend final : public Backend {
     auto* again = reserve<RefineResult>(results, most);
     kernels::RefineReference without = reference_;
     without.masks = kernels::PixelMasks(list.masks, options.subset);
-    without.points_in_a_row = 0;
+    without.grid_columns = 0;
     for (std::int64_t left = frame.count; left > 0;
          left -= most, frame.tasks += most, frame.results += most) {
       frame.count = std::min(left, most);
@@ -248,8 +249,8 @@ class CudaBackend final : public Backend {
       std::int32_t n = 0;
       kernels::download(&n, list.count, sizeof(n), stream_);
       stream_.synchronize("subsets with saturated pixels");
-      kernels::launch_prepare_parts(without, options, n, list.count, list.subsets, own, stream_.handle());
-      kernels::launch_refine(without, options, list.subsets, own, coefficients_, {list.tasks, n}, again,
+      kernels::launch_prepare_parts(without, options, n, list.count, {list.subsets, own}, stream_.handle());
+      kernels::launch_refine({without, coefficients_}, options, {list.subsets, own}, {list.tasks, n}, again,
                              stream_);
       kernels::launch_take_unsaturated(frame, list, n, again, stream_.handle());
     }

@@ -11,6 +11,7 @@
 
 #include "analysis/noise.hpp"
 #include "core/parallel.hpp"
+#include "fields/outliers.hpp"
 #include "track/backend.hpp"
 #include "track/cpu/chance_matches.hpp"
 #include "track/cpu/frame_points.hpp"
@@ -32,18 +33,18 @@ struct Shared {
   const Size image;
   StrainBy strain_by;
   Correlator correlator;
-  ThreadPool pool;
+  ThreadPool& pool;
   RefinementMemory memory;
   std::set<std::string> kernels;
 
-  Shared(const TrackOptions& o, const MeasuredScene& scene, StrainBy s)
+  Shared(const TrackOptions& o, const MeasuredScene& scene, StrainBy s, ThreadPool& threads)
       : options(o),
         points(scene.points),
         analysis(scene.analysis),
         image(scene.image),
         strain_by(s),
-        correlator("cpu", o.threads),
-        pool(o.threads) {}
+        correlator(correlate::open_correlator("cpu", threads)),
+        pool(threads) {}
 };
 
 static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<MaterialPoint> &&
@@ -187,9 +188,9 @@ class CpuReference final : public ActiveReference {
         field_of(results, analysis::noise_model(shared_.options, image, reference_noise_, noise_of(image)));
     if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
     measured.seconds.refine = watch.lap();
-    mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
+    fields::mark_outliers(measured.field, shared_.options.outliers, shared_.pool);
     const bool has_strain = shared_.strain_by == StrainBy::backend;
-    if (has_strain) measured.field.strain = strain_of(measured.field, shared_.options);
+    if (has_strain) measured.field.strain = strain_of(measured.field, shared_.options, shared_.pool);
     measured.seconds.strain = watch.lap();
     const StageSeconds& seconds = measured.seconds;
     add_spans(measured.spans, begin,
@@ -298,8 +299,8 @@ class CpuReference final : public ActiveReference {
 
 class CpuBackend final : public TrackingBackend {
  public:
-  CpuBackend(const TrackOptions& options, const MeasuredScene& scene, StrainBy strain_by)
-      : shared_(options, scene, strain_by) {}
+  CpuBackend(const TrackOptions& options, const MeasuredScene& scene, StrainBy strain_by, ThreadPool& pool)
+      : shared_(options, scene, strain_by, pool) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
   std::shared_ptr<const PointPositions> place(const Points& points) override {
@@ -328,8 +329,8 @@ class CpuBackend final : public TrackingBackend {
 }  // namespace
 
 std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const MeasuredScene& scene,
-                                          StrainBy strain_by) {
-  return std::make_unique<CpuBackend>(options, scene, strain_by);
+                                          StrainBy strain_by, ThreadPool& pool) {
+  return std::make_unique<CpuBackend>(options, scene, strain_by, pool);
 }
 
 }  // namespace dic::track

@@ -46,7 +46,7 @@ class HostPyramids final : public PyramidSearch {
 
 HostCoarseSearch::HostCoarseSearch(ImageView reference, ImageView roi, ThreadPool& pool)
     : pool_(pool),
-      search_(reference.width, reference.height, roi),
+      search_(reference.width, reference.height, roi, pool),
       reference_(levels_of(search_, reference, pool)) {}
 
 CoarseField HostCoarseSearch::run(Correlator& correlator, ImageView current) {

@@ -8,7 +8,7 @@ HostReference::HostReference(std::shared_ptr<const Frame> reference, Subsets pla
                              const TrackOptions& options, ThreadPool& threads)
     : pool(threads),
       subsets(std::move(placed)),
-      refiner(options.refine, "cpu", options.threads),
+      refiner(refine::open_refiner(options.refine, "cpu", threads)),
       frame_(std::move(reference)),
       shapes_(image().width, image().height, subsets.x, subsets.y, options.refine.subset / 2, roi(), pool),
       statuses_(subsets.x.size()) {

@@ -91,8 +91,8 @@ std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
       const auto repeated = [&](const Attempt& other) { return same_start(start, other.start); };
       if (round == 0 && std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), repeated))
         continue;
-      CountedPart part = part_to_measure(i, frame_.x(i), frame_.y(i), round, direction(k), start, radius_,
-                                         image.width, image.height);
+      CountedPart part =
+          part_to_measure({i, frame_.x(i), frame_.y(i), radius_}, direction(k), round, start, image.size());
       if (part.pixels == 0) continue;
       part.part.most_residual = most_part_residual(level(i), part.pixels);
       out.push_back({part, start});

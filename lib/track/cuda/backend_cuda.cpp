@@ -16,8 +16,8 @@ namespace {
 class CudaBackend final : public TrackingBackend {
  public:
   CudaBackend(const TrackOptions& options, const ImageView& image, const MeasuredScene& scene,
-              const std::vector<kernels::Device>& devices)
-      : context_(options, image, scene, devices), image_(scene.image) {}
+              const std::vector<kernels::Device>& devices, ThreadPool& pool)
+      : context_(options, image, scene, devices, pool), image_(scene.image) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return context_.gpus().upload(image); }
 
@@ -58,12 +58,13 @@ class CudaBackend final : public TrackingBackend {
 }  // namespace cuda
 
 std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions& options, const ImageView& image,
-                                           const MeasuredScene& scene, std::span<const int> ordinals) {
+                                           const MeasuredScene& scene, std::span<const int> ordinals,
+                                           ThreadPool& pool) {
   std::vector<kernels::Device> devices;
   for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
   if (ordinals.empty()) devices = kernels::find_devices();
   const kernels::DeviceScope first(devices.front().index);
-  return std::make_unique<cuda::CudaBackend>(options, image, scene, devices);
+  return std::make_unique<cuda::CudaBackend>(options, image, scene, devices, pool);
 }
 
 }  // namespace dic::track

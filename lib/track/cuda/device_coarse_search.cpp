@@ -55,9 +55,9 @@ void DevicePyramid::build(const PyramidSource& source, const CoarseSearch& searc
     kernels::launch_halved(image_of(levels_[level - 1]), plane_of(levels_[level]), stream.handle());
 }
 
-CoarseReference::CoarseReference(const PyramidSource& source, ImageView roi, CoarseMemory& memory,
-                                 const kernels::Stream& stream)
-    : search_(source.image.width, source.image.height, roi), memory_(memory), roi_(search_.levels()) {
+CoarseReference::CoarseReference(const PyramidSource& source, ImageView roi, ThreadPool& pool,
+                                 CoarseMemory& memory, const kernels::Stream& stream)
+    : search_(source.image.width, source.image.height, roi, pool), memory_(memory), roi_(search_.levels()) {
   memory_.pyramid.build(source, search_, stream);
   memory_.roi.resize(search_.levels());
   for (int level = search_.uses_full_size() ? 0 : 1; level < search_.levels(); ++level) {

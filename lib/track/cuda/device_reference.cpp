@@ -84,7 +84,7 @@ void DeviceReference::prepare(const RefineOptions& options, const kernels::Strea
   memory_->subsets.reserve<kernels::PreparedSubset>(n);
   memory_->matrices.reserve<float>(n * kernels::matrix_floats(options.order));
   image_.planes.layout = kernels::PlaneLayout(frame_->image.width, frame_->image.height);
-  image_.planes.points_in_a_row = points_.nx;
+  image_.planes.grid_columns = points_.nx;
   const ReferenceSubsets all = subsets();
   access_.prepare(image_, memory_->planes, all, stream);
   if (material_) kernels::launch_mark_lost(material_, n, all.prepared, stream.handle());
@@ -97,7 +97,7 @@ void DeviceReference::continue_from(const DeviceReference& before, const kernels
                         known.count() * sizeof(kernels::TrackedPoint), stream.handle());
 }
 
-CoarseReference& DeviceReference::coarse(const kernels::Stream& stream) {
+CoarseReference& DeviceReference::coarse(ThreadPool& pool, const kernels::Stream& stream) {
   if (coarse_) return *coarse_;
   const ImageView& roi = image_.roi;
   Image moved;
@@ -107,7 +107,7 @@ CoarseReference& DeviceReference::coarse(const kernels::Stream& stream) {
     stream.synchronize("the ROI of a reference");
   }
   return coarse_.emplace(access_.pyramid_source(*frame_, stream), moved.empty() ? roi_on_host_ : moved.view(),
-                         memory_->coarse, stream);
+                         pool, memory_->coarse, stream);
 }
 
 /// Moves the points, and the ROI of followed points, to where they lie in the image.

@@ -70,7 +70,7 @@ class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
   /// Null where the points lie as in the original reference.
   const MaterialPoint* material() const { return material_; }
   /// Made by the first call; waits for the stream.
-  CoarseReference& coarse(const kernels::Stream& stream);
+  CoarseReference& coarse(ThreadPool& pool, const kernels::Stream& stream);
 
   /// Which points this GPU measures and knows (see kernels::GridPoints); at first all.
   void set_partition(const kernels::PointRange& own, const kernels::PointRange& known) {

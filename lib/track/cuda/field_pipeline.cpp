@@ -26,18 +26,24 @@ void run_and_report(std::promise<void>& outcome, const Task& task) {
 }  // namespace
 
 FieldPipeline::FieldPipeline(const TrackOptions& options, const ImageMemory& memory,
-                             std::shared_ptr<const Grid> grid, int device, const DevicePoints& points)
-    : options_(options), grid_(std::move(grid)), device_(device), points_(points), split_(options, memory) {
+                             std::shared_ptr<const Grid> grid, int device, const DevicePoints& points,
+                             ThreadPool& pool)
+    : options_(options),
+      grid_(std::move(grid)),
+      device_(device),
+      points_(points),
+      pool_(pool),
+      split_(options, memory) {
   // The first allocation takes as long as a measurement: it is made while the first images arrive.
   first_memory_ = worker_.submit([this] {
     const kernels::DeviceScope scope(device_);
-    DeviceField(grid_, memory_.acquire(), blocks_);
+    DeviceField(grid_, memory_.acquire(), blocks_, pool_);
   });
 }
 
 std::shared_ptr<DeviceField> FieldPipeline::new_field() {
   first_memory_.wait();
-  return std::make_shared<DeviceField>(grid_, memory_.acquire(), blocks_);
+  return std::make_shared<DeviceField>(grid_, memory_.acquire(), blocks_, pool_);
 }
 
 std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts,
@@ -68,8 +74,8 @@ const PositionsMemory& FieldPipeline::locate(const DevicePositions& positions) {
     auto* material = positions_.material.reserve<MaterialPoint>(points.count);
     positions_.are_followed = positions.field != nullptr;
     if (positions.field)
-      kernels::launch_follow_points(points, positions.field->arrays(), positions.image.width,
-                                    positions.image.height, x, x + points.count, material, stream_.handle());
+      kernels::launch_follow_points(points, positions.field->arrays(), positions.image,
+                                    {x, x + points.count, material}, stream_.handle());
     else
       upload(positions.placed, x, material);
     made_.record(stream_);

@@ -33,7 +33,7 @@ class FieldPipeline {
  public:
   /// memory: for images; device: the current one; points: its copy of the grid.
   FieldPipeline(const TrackOptions& options, const ImageMemory& memory, std::shared_ptr<const Grid> grid,
-                int device, const DevicePoints& points);
+                int device, const DevicePoints& points, ThreadPool& pool);
 
   /// Memory of a coming field.
   std::shared_ptr<DeviceField> new_field();
@@ -59,6 +59,7 @@ class FieldPipeline {
   const std::shared_ptr<const Grid> grid_;
   const int device_;
   const DevicePoints& points_;
+  ThreadPool& pool_;
   SplitSubsets split_;
   kernels::Stream stream_{kernels::Priority::high};  // or the launches of the next search would delay a field
   kernels::Event gathered_;                          ///< all points of a frame

@@ -28,7 +28,7 @@ PointRefinement::PointRefinement(TrackerContext& context, const GpuFrame& frame,
 
 void PointRefinement::start_over() {
   kernels::launch_initial_tasks(points_, starts_, kScoreLadder[0], options_.order, frame_.reference.tracked(),
-                                workspace_.tasks(), lists_.count(PointLists::tasks), stream_.handle());
+                                {workspace_.tasks(), lists_.count(PointLists::tasks)}, stream_.handle());
   refine(PointLists::tasks, &workspace_.most_refined);
   accept(PointLists::tasks);
 }
@@ -124,15 +124,15 @@ bool PointRefinement::refine_from_features(Stretch stretch) {
 /// Lists the points that are not measured and whose start scores from `least` to below `below`; without
 /// tasks, only counts them.
 void PointRefinement::select(float least, float below, kernels::RefineTask* tasks, PointLists::Name count) {
-  kernels::launch_tasks_from_starts(points_, frame_.reference.tracked(), starts_, least, below,
-                                    options_.order, tasks, lists_.count(count), stream_.handle());
+  kernels::launch_tasks_from_starts(points_, frame_.reference.tracked(), starts_, {least, below},
+                                    options_.order, {tasks, lists_.count(count)}, stream_.handle());
 }
 
 /// Lists the points that the next wave refines.
 void PointRefinement::list_front(PointLists::Name count) {
   halo_.read();
-  kernels::launch_recovery_tasks(points_, frame_.reference.tracked(), workspace_.fresh(), workspace_.tasks(),
-                                 lists_.count(count), stream_.handle());
+  kernels::launch_recovery_tasks(points_, frame_.reference.tracked(), workspace_.fresh(),
+                                 {workspace_.tasks(), lists_.count(count)}, stream_.handle());
 }
 
 kernels::RefineTasks PointRefinement::listed(PointLists::Name count) const {

@@ -16,7 +16,7 @@ void SaturatedSubsets::run(ImageAccess& images, const ReferenceImage& reference,
   constexpr std::int64_t most_bytes = 64 << 20;  // of masks
   const std::int64_t mask_bytes = frame.masks.words_of() * std::int64_t{sizeof(std::uint32_t)};
   const std::int64_t at_once = std::clamp<std::int64_t>(most_bytes / mask_bytes, 1024, 1 << 17);
-  const std::int64_t count = tasks.listed ? fetched(tasks.listed, stream) : tasks.most;
+  const std::int64_t count = tasks.count_on_device ? fetched(tasks.count_on_device, stream) : tasks.max_count;
   for (std::int64_t first = 0; first < count; first += at_once) {
     frame.tasks = tasks.first + first;
     frame.results = results + first;
@@ -30,7 +30,7 @@ void SaturatedSubsets::run(ImageAccess& images, const ReferenceImage& reference,
     const ReferenceSubsets parts{subsets.x, subsets.y, n, list.subsets,
                                  matrices_.reserve<float>(n * kernels::matrix_floats(options_.order))};
     auto* again = results_.reserve<kernels::RefineResult>(n);
-    const kernels::RefineTasks listed{.first = list.tasks, .most = n, .listed = list.count};
+    const kernels::RefineTasks listed{.first = list.tasks, .max_count = n, .count_on_device = list.count};
     images.prepare_parts(without, parts, listed, stream);
     images.refine(without, current, parts, listed, again, stream, nullptr);
     kernels::launch_take_unsaturated(frame, list, n, again, stream.handle());

@@ -57,12 +57,11 @@ kernels::SplitFrame SplitSubsets::frame_of(const DeviceReference& reference, ker
   return {.points = points,
           .tracked = tracked,
           .states = states_.reserve<kernels::SplitState>(points.count),
-          .levels = levels_.reserve<ResidualLevel>(2 * std::int64_t{tiles.count()}),
+          .residual_levels = levels_.reserve<ResidualLevel>(2 * std::int64_t{tiles.count()}),
           .tiles = tiles,
           .radius = options_.subset / 2,
           .step = step_,
-          .width = image.width,
-          .height = image.height};
+          .image = image.size()};
 }
 
 /// Memory for all measurements of so many points in one round.
@@ -101,7 +100,7 @@ void SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& c
   of_parts.planes.masks = kernels::PixelMasks(parts.masks, options_.subset);
   images_->prepare_parts(of_parts, subsets, {parts.tasks, n, parts.count}, stream);
   const kernels::RefineTasks tasks{
-      .first = parts.tasks, .most = n, .most_residuals = parts.most_residuals, .beside = true};
+      .first = parts.tasks, .max_count = n, .most_residuals = parts.most_residuals, .in_background = true};
   auto* results = static_cast<kernels::RefineResult*>(results_.data());
   images_->refine(of_parts, current, subsets, tasks, results, stream, nullptr);
   saturated_.run(*images_, of_parts, current, subsets, tasks, results, stream);

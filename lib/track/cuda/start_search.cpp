@@ -125,19 +125,19 @@ void StartSearch::search_list(const Step& step, PointStart* starts) {
   const std::int64_t n = lists_.size(step.from), first = step.clipped ? points_.count - n : 0;
   const std::int32_t* list = lists_[step.from].points;
   const kernels::Stream& stream = stream_of(step.clipped);
-  const int range = range_.value_or(kAutoRange);
-  auto* references = workspace_.references.reserve<PatchPosition>(points_.count) + first;
-  auto* windows = workspace_.windows.reserve<PatchPosition>(points_.count) + first;
+  const kernels::SearchWindows windows{
+      .references = workspace_.references.reserve<PatchPosition>(points_.count) + first,
+      .windows = workspace_.windows.reserve<PatchPosition>(points_.count) + first,
+      .count = n,
+      .size = 2 * radius_ + 1,
+      .range = range_.value_or(kAutoRange)};
   auto* peaks = workspace_.peaks.reserve<Peak>(points_.count) + first;
-  kernels::launch_place_windows(points_, list, n, radius_, range, starts, references, windows,
-                                stream.handle());
+  kernels::launch_place_windows(points_, list, starts, windows, stream.handle());
   SubsetSearch& search = on_side_stream(step.clipped) ? workspace_.clipped : workspace_.whole;
   if (n > 0)
     frame_.gpu.add_variant(frame_.gpu.images().find_peaks(search, frame_.reference.image(), frame_.current,
-                                                          {references, windows, n, 2 * radius_ + 1, range},
-                                                          step.clipped, peaks, stream));
-  kernels::launch_take_peaks(list, n, references, windows, peaks, automatic(), starts, lists_[step.again],
-                             stream.handle());
+                                                          windows, step.clipped, peaks, stream));
+  kernels::launch_take_peaks(list, windows, peaks, automatic(), starts, lists_[step.again], stream.handle());
 }
 
 void StartSearch::predict_from_pyramid(PointLists::Name which, PointStart* starts) {
@@ -149,7 +149,7 @@ void StartSearch::predict_from_pyramid(PointLists::Name which, PointStart* start
   auto* u = workspace_.coarse_field.reserve<float>(2 * nodes);
   kernels::upload(u, field.u.data(), nodes * sizeof(float), stream_);
   kernels::upload(u + nodes, field.v.data(), nodes * sizeof(float), stream_);
-  kernels::launch_starts_from_field(points_, lists_[which].points, lists_.size(which), field, u, u + nodes,
+  kernels::launch_starts_from_field(points_, {lists_[which].points, lists_.size(which)}, field, u, u + nodes,
                                     starts, stream_.handle());
 }
 

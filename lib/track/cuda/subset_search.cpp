@@ -39,7 +39,7 @@ void complete(CorrelateShape& shape, const SearchImages& images) {
 SubsetSearch::SubsetSearch(const kernels::Device& device)
     : device_(correlate::cuda::device_properties(device)) {}
 
-std::string SubsetSearch::peaks(const SearchImages& images, const SubsetWindows& windows, Peak* out,
+std::string SubsetSearch::peaks(const SearchImages& images, const kernels::SearchWindows& windows, Peak* out,
                                 const kernels::Stream& stream) {
   return peaks(images, shape_of(windows.count, windows.size, windows.range), windows.references,
                windows.windows, out, stream);

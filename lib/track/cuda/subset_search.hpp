@@ -20,13 +20,6 @@ struct SearchImages {
   bool clipped = false;
 };
 
-/// Subsets of the reference, each with a window that is larger by `range` px on every side.
-struct SubsetWindows {
-  const PatchPosition *references, *windows;  ///< [count], device memory; in image 0
-  std::int64_t count;
-  int size, range;  ///< px
-};
-
 /// ZNCC search of subsets on the device. Nothing waits for the device, unless memory grows.
 class SubsetSearch {
  public:
@@ -34,7 +27,7 @@ class SubsetSearch {
 
   /// Queues the best shift of every subset in its window; shift (0, 0) is the window's corner. Returns the
   /// variant that runs. All calls are on one stream.
-  std::string peaks(const SearchImages& images, const SubsetWindows& windows, Peak* out,
+  std::string peaks(const SearchImages& images, const kernels::SearchWindows& windows, Peak* out,
                     const kernels::Stream& stream);
   /// Can peaks of whole subsets be followed in one launch?
   bool follows(const ImageView& image, int size, int range) const;

@@ -30,21 +30,22 @@ std::size_t free_memory(const std::vector<kernels::Device>& devices) {
 
 void SharedCoarseSearch::run(DeviceReference& reference, const PyramidSource& current,
                              const kernels::Stream& stream) {
-  field_ = search_.run(reference.coarse(stream), current, stream);
+  field_ = search_.run(reference.coarse(pool_, stream), current, stream);
   if (field_.valid()) return;
   field_.u.assign(field_.u.size(), 0);
   field_.v.assign(field_.v.size(), 0);
 }
 
 TrackerContext::TrackerContext(const TrackOptions& options, const ImageView& image,
-                               const MeasuredScene& scene, const std::vector<kernels::Device>& devices)
+                               const MeasuredScene& scene, const std::vector<kernels::Device>& devices,
+                               ThreadPool& pool)
     : options_(options),
       points_(scene.points),
       memory_(options, checked(image), scene.points.size(), free_memory(devices)),
-      gpus_(options, memory_, scene, devices),
-      coarse_(gpus_.first().search().whole),
+      gpus_(options, memory_, scene, devices, pool),
+      coarse_(gpus_.first().search().whole, pool),
       features_(scene.points),
       fields_(options, memory_, scene.points.shared_grid, gpus_.first().device().index,
-              gpus_.first().points()) {}
+              gpus_.first().points(), pool) {}
 
 }  // namespace dic::track::cuda

@@ -14,7 +14,7 @@ namespace dic::track::cuda {
 /// The coarse-to-fine search of a frame: the first GPU does it, all read the result.
 class SharedCoarseSearch {
  public:
-  explicit SharedCoarseSearch(SubsetSearch& search) : search_(search) {}
+  SharedCoarseSearch(SubsetSearch& search, ThreadPool& pool) : search_(search), pool_(pool) {}
 
   /// Called for the first GPU alone.
   void run(DeviceReference& reference, const PyramidSource& current, const kernels::Stream& stream);
@@ -25,6 +25,7 @@ class SharedCoarseSearch {
 
  private:
   DeviceCoarseSearch search_;
+  ThreadPool& pool_;
   CoarseField field_;
 };
 
@@ -34,7 +35,7 @@ class TrackerContext {
  public:
   /// image: of the sequence's size and type. The first device is the current one. Throws DeviceError.
   TrackerContext(const TrackOptions& options, const ImageView& image, const MeasuredScene& scene,
-                 const std::vector<kernels::Device>& devices);
+                 const std::vector<kernels::Device>& devices, ThreadPool& pool);
 
   const TrackOptions& options() const { return options_; }
   const PointNodes& points() const { return points_; }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/kernels/index_list.hpp>
 #include <dic/kernels/refine.hpp>
+#include <dic/kernels/search_windows.hpp>
 #include <dic/shared/correlation.hpp>
 
 /// Work on images of which only some rows (a band) are in device memory: finds the entries of a list that can
@@ -35,14 +37,20 @@ struct RowNeed {
   RowRange current;
 };
 
-/// Queues finding the rows that `n` subsets of `size` px need, with windows larger by `range` px on every
-/// side.
-void launch_rows_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n,
-                            int size, int range, const RowBands& bands, RowNeed* needs, StreamHandle stream);
-/// Queues finding the rows that `n` refinements are expected to need, at most `most` rows of the current
-/// image.
-void launch_rows_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
-                          int most, const RowBands& bands, RowNeed* needs, StreamHandle stream);
+/// Queues finding the rows that the subsets of a search and their windows need.
+void launch_rows_of_windows(const SearchWindows& windows, const RowBands& bands, RowNeed* needs,
+                            StreamHandle stream);
+
+/// Refinements of images of which a band of the reference and some rows of the current image are in memory.
+struct BandedTasks {
+  const PreparedSubset* subsets = nullptr;
+  const RefineTask* tasks = nullptr;
+  RowBands bands;
+  int current_rows = 0;      ///< largest number of rows of the current image
+  RowNeed* needs = nullptr;  ///< per task
+};
+/// Queues finding the rows that the first `n` refinements are expected to need.
+void launch_rows_of_tasks(const BandedTasks& refinements, std::int64_t n, int radius, StreamHandle stream);
 
 /// The lowest band that has work, and the first row of the current image that is needed there: band * 2^32 +
 /// row. All bits are set if no work is left.
@@ -52,21 +60,19 @@ void launch_next_rows(const RowNeed* needs, std::int64_t n, NextRows* next, Stre
 void launch_take_entries(RowNeed* needs, std::int64_t n, int band, const RowRange& current,
                          std::int32_t* entries, std::int32_t* count, StreamHandle stream);
 
-/// Queues copies of `count` entries of a list; in the copies, rows are counted from `first_row` of the image.
-void launch_gather_positions(const std::int32_t* entries, std::int64_t count, const PatchPosition* from,
-                             int first_row, PatchPosition* to, StreamHandle stream);
-void launch_gather_tasks(const std::int32_t* entries, std::int64_t count, const RefineTask* from,
-                         int first_row, RefineTask* to, StreamHandle stream);
+/// Queues copies of entries of a list; in the copies, rows are counted from `first_row` of the image.
+void launch_gather_positions(const IndexList& entries, const PatchPosition* from, int first_row,
+                             PatchPosition* to, StreamHandle stream);
+void launch_gather_tasks(const IndexList& entries, const RefineTask* from, int first_row, RefineTask* to,
+                         StreamHandle stream);
 
-/// Queues copying the peaks of `count` entries to their places in the whole list.
-void launch_scatter_peaks(const std::int32_t* entries, std::int64_t count, const Peak* from, Peak* to,
-                          StreamHandle stream);
-/// Queues copying the refinements of `count` entries to their places in the whole list. Refinements that left
-/// the loaded rows of the current image, but not the image (its layout is that of the whole image), are
-/// listed again with the rows that they need, unless these are more than `most`.
-void launch_scatter_results(const std::int32_t* entries, std::int64_t count, const RefineReference& reference,
-                            const PreparedSubset* subsets, const RefineTask* tasks, const RefineResult* from,
-                            int most, const RowBands& bands, RefineResult* to, RowNeed* needs,
+/// Queues copying the peaks of entries to their places in the whole list.
+void launch_scatter_peaks(const IndexList& entries, const Peak* from, Peak* to, StreamHandle stream);
+/// Queues copying the refinements of entries to their places in the whole list. Refinements that left the
+/// loaded rows of the current image, but not the image itself (layout: of the whole image), are listed again
+/// with the rows that they need, unless these are more than the memory holds.
+void launch_scatter_results(const IndexList& entries, const RefineResult* from,
+                            const BandedTasks& refinements, const PlaneLayout& layout, RefineResult* to,
                             StreamHandle stream);
 
 }  // namespace dic::kernels

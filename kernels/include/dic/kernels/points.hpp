@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/fields.hpp>
+#include <dic/kernels/index_list.hpp>
 #include <dic/kernels/refine.hpp>
+#include <dic/kernels/search_windows.hpp>
 #include <dic/shared/coarse_field.hpp>
 #include <dic/shared/correlation.hpp>
 #include <dic/shared/point_range.hpp>
@@ -55,6 +57,12 @@ struct PointList {
   std::int32_t* count = nullptr;
 };
 
+/// Tasks that a launch lists; the memory holds one for each own point.
+struct TaskList {
+  RefineTask* tasks = nullptr;
+  std::int32_t* count = nullptr;
+};
+
 /// Queues writing n counts, at most 32, to pinned memory. Unlike a copy, this does not wait for copies of
 /// whole fields that are in progress.
 void launch_store_counts(const std::int32_t* counts, int n, std::int32_t* on_host, StreamHandle stream);
@@ -71,8 +79,9 @@ void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, 
 void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
                              const PointList& without, StreamHandle stream);
 
-/// Queues starts of `n` points, scores -1, from a coarse displacement field. u, v: see track::sample.
-void launch_starts_from_field(const GridPoints& points, const std::int32_t* list, std::int64_t n,
+/// Queues starts of the points of a list, scores -1, from a coarse displacement field. u, v: see
+/// track::sample.
+void launch_starts_from_field(const GridPoints& points, const IndexList& list,
                               const track::FieldLattice& lattice, const float* u, const float* v,
                               PointStart* starts, StreamHandle stream);
 
@@ -82,20 +91,18 @@ void launch_starts_from_field(const GridPoints& points, const std::int32_t* list
 void launch_split_subsets(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
                           const PointList& whole, const PointList& clipped, StreamHandle stream);
 
-/// Queues the positions of `n` points' subsets and of their windows in image 0. references[k] is the top-left
-/// pixel of the square (outside the image if the border clips it); windows[k] is references[k] plus the
-/// rounded displacement of the start, less `range`.
-void launch_place_windows(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
-                          int range, const PointStart* starts, PatchPosition* references,
-                          PatchPosition* windows, StreamHandle stream);
+/// Queues the positions of the subsets of windows.count points (list) and of their windows in image 0.
+/// references[k] is the top-left pixel of the square (outside the image if the border clips it); windows[k]
+/// is references[k] plus the rounded displacement of the start, less the range.
+void launch_place_windows(const GridPoints& points, const std::int32_t* list, const PointStart* starts,
+                          const SearchWindows& windows, StreamHandle stream);
 
 /// Queues taking peaks[k], found for point list[k] where launch_place_windows placed it, as its start if the
 /// score is no worse: the start takes the fitted displacement and the score of the peak and keeps its slopes.
 /// With `follow`, the points whose peak lies on the border of its window are listed in `again`, for another
 /// search around it.
-void launch_take_peaks(const std::int32_t* list, std::int64_t n, const PatchPosition* references,
-                       const PatchPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
-                       const PointList& again, StreamHandle stream);
+void launch_take_peaks(const std::int32_t* list, const SearchWindows& windows, const Peak* peaks, bool follow,
+                       PointStart* starts, const PointList& again, StreamHandle stream);
 
 /// Queues the list of the trackable points whose start scores less than `least`.
 void launch_list_lost_starts(const GridPoints& points, const PointStart* starts, float least,
@@ -112,12 +119,16 @@ void launch_keep_better_starts(std::int64_t n, const PointStart* others, PointSt
 /// cache. A point that is not trackable, or whose start scores less than `least`, gets a task of no_point.
 /// order: order of the shape function; terms beyond it are dropped.
 void launch_initial_tasks(const GridPoints& points, const PointStart* starts, float least, int order,
-                          TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count, StreamHandle stream);
+                          TrackedPoint* tracked, const TaskList& tasks, StreamHandle stream);
 
-/// Queues one task for every trackable point that is not measured and whose start scores at least `least` and
-/// less than `below`. tasks null: the points are only counted.
+/// Scores from `least` to below `below`.
+struct ScoreRange {
+  float least, below;
+};
+/// Queues one task for every trackable point that is not measured and whose start has a score in the range.
+/// tasks.tasks null: the points are only counted.
 void launch_tasks_from_starts(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
-                              float least, float below, int order, RefineTask* tasks, std::int32_t* count,
+                              const ScoreRange& scores, int order, const TaskList& tasks,
                               StreamHandle stream);
 
 /// Queues accepting results that are better than the state of their point. No two tasks belong to the same
@@ -138,7 +149,7 @@ void launch_read_halo(std::span<const HaloSource> others, TrackedPoint* tracked,
 /// Queues one task for every point next to fresh ones that is lost or contradicts a better one, starting from
 /// its best measured neighbour.
 void launch_recovery_tasks(const GridPoints& points, const TrackedPoint* tracked, const std::uint8_t* fresh,
-                           RefineTask* tasks, std::int32_t* count, StreamHandle stream);
+                           const TaskList& tasks, StreamHandle stream);
 
 // ---- statuses ----
 
@@ -187,10 +198,15 @@ void launch_count_nodes(const FieldArrays& field, std::int64_t nodes, NodeCounts
 
 // ---- a later reference ----
 
-/// Queues the positions of all points in an image of width x height px, in which `field` was measured.
-/// points.x, points.y: positions in the original reference. x, y, material: [count].
-void launch_follow_points(const GridPoints& points, const FieldArrays& field, int width, int height, int* x,
-                          int* y, track::MaterialPoint* material, StreamHandle stream);
+/// Positions of points in a later reference, [count] each.
+struct FollowedPoints {
+  int *x = nullptr, *y = nullptr;
+  track::MaterialPoint* material = nullptr;
+};
+/// Queues the positions of all points in an image of `size` px, in which `field` was measured. points.x,
+/// points.y: positions in the original reference.
+void launch_follow_points(const GridPoints& points, const FieldArrays& field, Size size,
+                          const FollowedPoints& to, StreamHandle stream);
 
 /// Queues moving the ROI into the later reference. roi, moved: u8, 0 or 255, device memory, of one size and
 /// pitch.

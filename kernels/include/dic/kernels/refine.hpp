@@ -71,7 +71,7 @@ struct RefineReference {
   const std::uint32_t* rest = nullptr;     ///< a plane: rounding errors of the gradients
   const GreyRange* range = nullptr;        ///< range of the image
   PlaneLayout layout;
-  int points_in_a_row = 0;  ///< points per row of the grid whose points are the tasks, row by row; 0: no grid
+  int grid_columns = 0;  ///< columns of the grid whose points are the tasks, row by row; 0: tasks of no grid
   RowRange rows{0, std::numeric_limits<int>::max()};  ///< rows that are in memory
   PixelMasks masks;                                   ///< masks of parts of subsets
 };
@@ -91,6 +91,18 @@ struct PreparedSubset {
   std::uint16_t unused = 0;  ///< padding with a value, so that copies have no uninitialized bytes
 };
 
+/// Subsets and their matrices: matrix_floats() per subset.
+struct PreparedSubsets {
+  PreparedSubset* subsets = nullptr;
+  float* matrices = nullptr;
+};
+
+/// Centres of `count` subsets, pixels of the reference.
+struct SubsetCentres {
+  const int *x = nullptr, *y = nullptr;
+  std::int64_t count = 0;
+};
+
 /// Number of floats per point, padded to whole float4: for each of the N parameters the sum of its
 /// steepest-descent image; for each the product of that image with the reference, divided by the energy; the
 /// lower triangle of the inverse Hessian, row by row.
@@ -99,19 +111,21 @@ DIC_HOST_DEVICE constexpr int matrix_floats(int order) {
   return (2 * parameters + parameters * (parameters + 1) / 2 + 3) / 4 * 4;
 }
 
-/// Queues preparing those of `count` subsets, centred at pixels (x[k], y[k]) of the reference, whose rows are
-/// in memory. The others stay unchanged.
-void launch_prepare_subsets(const RefineReference& reference, const RefineOptions& options, const int* x,
-                            const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
+// Statuses of work that is not finished; results do not have them.
+inline constexpr Status pending{255};      ///< to be prepared or refined, by this kernel or by the next one
+inline constexpr Status in_progress{254};  ///< being refined
+inline constexpr Status hopeless{253};     ///< low_correlation, and no kernel needs to try again
+
+/// Queues preparing those subsets at the centres whose rows are in memory. The others stay unchanged.
+void launch_prepare_subsets(const RefineReference& reference, const RefineOptions& options,
+                            const SubsetCentres& centres, const PreparedSubsets& prepared,
                             StreamHandle stream);
 
-/// Status of a subset that is to be prepared.
-inline constexpr Status unprepared{255};
-/// Queues preparing parts of subsets: those of subsets[k], for k below *count (device memory), which is at
-/// most `most`, that are `unprepared` and whose rows are in memory. Their x, y and rectangle are given. The
-/// status becomes masked if fewer pixels count (RefineReference::masks) than kLeastPart of a subset.
-void launch_prepare_parts(const RefineReference& reference, const RefineOptions& options, std::int64_t most,
-                          const std::int32_t* count, PreparedSubset* subsets, float* matrices,
+/// Queues preparing parts of subsets: those of the first *count subsets (device memory; at most max_count)
+/// that are `pending` and whose rows are in memory. Their x, y and rectangle are given. The status becomes
+/// masked if fewer pixels count (RefineReference::masks) than kLeastPart of a subset.
+void launch_prepare_parts(const RefineReference& reference, const RefineOptions& options,
+                          std::int64_t max_count, const std::int32_t* count, const PreparedSubsets& prepared,
                           StreamHandle stream);
 
 inline constexpr std::int32_t no_point = -1;
@@ -125,18 +139,18 @@ struct RefineTask {
 /// Tasks, in device memory.
 struct RefineTasks {
   const RefineTask* first = nullptr;
-  std::int64_t most = 0;
-  const std::int32_t* listed =
-      nullptr;  ///< number of tasks, in device memory, read by the kernels; null: `most`
+  std::int64_t max_count = 0;
+  /// Number of tasks, in device memory, that the kernels read; null: max_count tasks.
+  const std::int32_t* count_on_device = nullptr;
   /// Largest residuals that are worth refining, by subset, grey levels (see icgn::is_hopeless); null: no
   /// limit.
   const float* most_residuals = nullptr;
   /// True if other work fills the device and these tasks are not urgent: they use few blocks, so that the
   /// other work gives up little of the device.
-  bool beside = false;
+  bool in_background = false;
 
 #ifdef __CUDACC__
-  __device__ std::int64_t count() const { return listed ? *listed : most; }
+  __device__ std::int64_t count() const { return count_on_device ? *count_on_device : max_count; }
 #endif
 };
 struct RefineResult {
@@ -148,10 +162,15 @@ struct RefineResult {
   std::uint8_t unused = 0;
 };
 
-/// Queues the refinement of tasks. coefficients: a plane of the reference's layout. results: [tasks.most].
-/// most_done, if given, is recorded when the few tasks that are left leave much of the device free.
-void launch_refine(const RefineReference& reference, const RefineOptions& options,
-                   const PreparedSubset* subsets, const float* matrices, const CoefficientPair* coefficients,
+/// The images of a refinement.
+struct RefineImages {
+  const RefineReference& reference;
+  const CoefficientPair* current = nullptr;  ///< spline coefficients: a plane of the reference's layout
+};
+
+/// Queues the refinement of tasks. results: [tasks.max_count]. most_done, if given, is recorded when the few
+/// tasks that are left leave much of the device free.
+void launch_refine(const RefineImages& images, const RefineOptions& options, const PreparedSubsets& prepared,
                    const RefineTasks& tasks, RefineResult* results, const Stream& stream,
                    Event* most_done = nullptr);
 

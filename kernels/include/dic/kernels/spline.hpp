@@ -73,22 +73,26 @@ struct alignas(8) ReferencePixel {
   std::uint32_t gradient;  ///< gradient of the spline, dx in the low half; 0 at the border, all bits outside
                            ///< the ROI
 };
+/// Planes of the pixels of a reference, and of the rounding errors of their gradients.
+struct ReferencePlanes {
+  ReferencePixel* pixels = nullptr;
+  std::uint32_t* rest = nullptr;
+};
+
 /// Queues extending the range, which begins as zeros, by some rows of an image.
 void launch_grey_range(ImageView image, const RowRange& rows, GreyRange* range, StreamHandle stream);
-/// Queues the computation of some rows of a plane of reference pixels. roi: u8, in device memory, inside if
-/// not zero; empty = everywhere. range: range of the whole image. rest: a plane for the rounding errors of
-/// the gradients.
+/// Queues the computation of some rows of the planes of a reference. roi: u8, in device memory, inside if not
+/// zero; empty = everywhere. range: range of the whole image.
 void launch_reference_pixels(ImageView image, const RowRange& rows, ImageView roi,
-                             Interpolation interpolation, const GreyRange* range, ReferencePixel* pixels,
-                             std::uint32_t* rest, StreamHandle stream);
-/// Queues the computation of all rows of the plane, and of the range.
+                             Interpolation interpolation, const GreyRange* range,
+                             const ReferencePlanes& planes, StreamHandle stream);
+/// Queues the computation of all rows of the planes, and of the range.
 inline void launch_reference_pixels(const ImageView& image, const ImageView& roi, Interpolation interpolation,
-                                    ReferencePixel* pixels, std::uint32_t* rest, GreyRange* range,
-                                    StreamHandle stream) {
+                                    const ReferencePlanes& planes, GreyRange* range, StreamHandle stream) {
   const RowRange rows{0, image.height};
   fill(range, 0, sizeof(GreyRange), stream);
   launch_grey_range(image, rows, range, stream);
-  launch_reference_pixels(image, rows, roi, interpolation, range, pixels, rest, stream);
+  launch_reference_pixels(image, rows, roi, interpolation, range, planes, stream);
 }
 
 }  // namespace dic::kernels

@@ -7,7 +7,6 @@
 /// Measurements with parts of subsets, by the rules of <dic/shared/split_rules.hpp>: which points are
 /// measured again, with which parts, and which measurement counts. The measurements themselves are launched
 /// by launch_prepare_parts and launch_refine. All pointers are device memory.
-/// launch_prepare_parts and launch_refine. All pointers are device memory.
 namespace dic::kernels {
 
 /// State of a point, as other points see it while parts are measured.
@@ -22,13 +21,13 @@ enum class SplitState : std::uint8_t {
 /// A frame whose points are measured again, all of them on this GPU: GridPoints::own does not matter.
 struct SplitFrame {
   GridPoints points;
-  TrackedPoint* tracked = nullptr;         ///< [count]
-  SplitState* states = nullptr;            ///< [count]
-  track::ResidualLevel* levels = nullptr;  ///< [2 * tiles.count()]: levels around every tile; then levels of
-                                           ///< every tile
+  TrackedPoint* tracked = nullptr;  ///< [count]
+  SplitState* states = nullptr;     ///< [count]
+  /// [2 * tiles.count()]: levels around every tile; then levels of every tile
+  track::ResidualLevel* residual_levels = nullptr;
   track::Tiles tiles;
   int radius = 0, step = 0;
-  int width = 0, height = 0;  ///< size of the current image
+  Size image;  ///< size of the current image
 };
 
 /// Queues the levels, the states, and the list of open points.

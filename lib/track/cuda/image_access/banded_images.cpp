@@ -68,45 +68,45 @@ void BandedImages::prepare(ReferenceImage& reference, PlanesMemory& memory, cons
   kernels::fill(subsets.prepared, 0, subsets.count * sizeof(*subsets.prepared), stream.handle());
   const kernels::RowBands all = bands(reference.frame.image);
   for (int band = 0; band < all.count(); ++band)
-    kernels::launch_prepare_subsets(planes(reference, all.rows_of(band), stream), options_, subsets.x,
-                                    subsets.y, subsets.count, subsets.prepared, subsets.matrices,
-                                    stream.handle());
+    kernels::launch_prepare_subsets(planes(reference, all.rows_of(band), stream), options_,
+                                    {subsets.x, subsets.y, subsets.count},
+                                    {subsets.prepared, subsets.matrices}, stream.handle());
 }
 
 void BandedImages::prepare_parts(const ReferenceImage& reference, const ReferenceSubsets& parts,
                                  const kernels::RefineTasks& tasks, const kernels::Stream& stream) {
   const kernels::RowBands all = bands(reference.frame.image);
-  kernels::launch_rows_of_tasks(parts.prepared, tasks.first, tasks.most, options_.subset / 2,
-                                current_rows(rows_), all, needs(tasks.most), stream.handle());
-  while (const auto part = next_part(tasks.most, all, stream))
-    kernels::launch_prepare_parts(planes(reference, part->reference, stream), options_, tasks.most,
-                                  tasks.listed, parts.prepared, parts.matrices, stream.handle());
+  const std::int64_t count = tasks.max_count;
+  kernels::launch_rows_of_tasks({parts.prepared, tasks.first, all, current_rows(rows_), needs(count)}, count,
+                                options_.subset / 2, stream.handle());
+  while (const auto part = next_part(count, all, stream))
+    kernels::launch_prepare_parts(planes(reference, part->reference, stream), options_, count,
+                                  tasks.count_on_device, {parts.prepared, parts.matrices}, stream.handle());
 }
 
 std::string BandedImages::find_peaks(SubsetSearch& search, const ReferenceImage& reference,
-                                     const DeviceFrame& current, const SubsetWindows& windows, bool clipped,
-                                     Peak* peaks, const kernels::Stream& stream) {
+                                     const DeviceFrame& current, const kernels::SearchWindows& windows,
+                                     bool clipped, Peak* peaks, const kernels::Stream& stream) {
   const kernels::RowBands all = bands(current.image);
-  kernels::launch_rows_of_windows(windows.references, windows.windows, windows.count, windows.size,
-                                  windows.range, all, needs(windows.count), stream.handle());
+  kernels::launch_rows_of_windows(windows, all, needs(windows.count), stream.handle());
   std::string variant;
   while (const auto part = next_part(windows.count, all, stream)) {
     reference_.load(reference.frame, part->reference, stream);
     current_.load(current, part->current, stream);
-    SubsetWindows some = windows;
-    auto* references = positions_.reserve<PatchPosition>(2 * windows.count);
-    some.references = references;
-    some.windows = references + part->count;
+    const kernels::IndexList listed{entries(), part->count};
+    kernels::SearchWindows some = windows;
+    some.references = positions_.reserve<PatchPosition>(2 * windows.count);
+    some.windows = some.references + part->count;
     some.count = part->count;
-    kernels::launch_gather_positions(entries(), some.count, windows.references, part->reference.first,
-                                     references, stream.handle());
-    kernels::launch_gather_positions(entries(), some.count, windows.windows, part->current.first,
-                                     references + part->count, stream.handle());
+    kernels::launch_gather_positions(listed, windows.references, part->reference.first, some.references,
+                                     stream.handle());
+    kernels::launch_gather_positions(listed, windows.windows, part->current.first, some.windows,
+                                     stream.handle());
     auto* found = peaks_.reserve<Peak>(windows.count);
     variant = search.peaks({reference_.part(part->reference), current_.part(part->current),
                             part_of(reference.roi, part->reference), clipped},
                            some, found, stream);
-    kernels::launch_scatter_peaks(entries(), some.count, found, peaks, stream.handle());
+    kernels::launch_scatter_peaks(listed, found, peaks, stream.handle());
   }
   return variant;
 }
@@ -114,23 +114,23 @@ std::string BandedImages::find_peaks(SubsetSearch& search, const ReferenceImage&
 void BandedImages::refine(const ReferenceImage& reference, const DeviceFrame& current,
                           const ReferenceSubsets& subsets, const kernels::RefineTasks& tasks,
                           kernels::RefineResult* results, const kernels::Stream& stream, kernels::Event*) {
-  const std::int64_t count = tasks.listed ? fetched(tasks.listed, stream) : tasks.most;
+  const std::int64_t count = tasks.count_on_device ? fetched(tasks.count_on_device, stream) : tasks.max_count;
   const kernels::RowBands all = bands(current.image);
-  const int most = current_rows(rows_);
-  kernels::launch_rows_of_tasks(subsets.prepared, tasks.first, count, options_.subset / 2, most, all,
-                                needs(count), stream.handle());
+  const kernels::BandedTasks refinements{subsets.prepared, tasks.first, all, current_rows(rows_),
+                                         needs(count)};
+  kernels::launch_rows_of_tasks(refinements, count, options_.subset / 2, stream.handle());
   while (const auto part = next_part(count, all, stream)) {
+    const kernels::IndexList listed{entries(), part->count};
     kernels::RefineReference some = planes(reference, part->reference, stream);
     some.layout = PlaneLayout(current.image.width, part->current.count());
     auto* own = tasks_.reserve<kernels::RefineTask>(count);
     auto* found = results_.reserve<kernels::RefineResult>(count);
-    kernels::launch_gather_tasks(entries(), part->count, tasks.first, part->current.first, own,
-                                 stream.handle());
+    kernels::launch_gather_tasks(listed, tasks.first, part->current.first, own, stream.handle());
     kernels::launch_refine(
-        some, options_, subsets.prepared, subsets.matrices, coefficients(current, part->current, stream),
-        {.first = own, .most = part->count, .most_residuals = tasks.most_residuals}, found, stream);
-    kernels::launch_scatter_results(entries(), part->count, reference.planes, subsets.prepared, tasks.first,
-                                    found, most, all, results, needs(count), stream.handle());
+        {some, coefficients(current, part->current, stream)}, options_, {subsets.prepared, subsets.matrices},
+        {.first = own, .max_count = part->count, .most_residuals = tasks.most_residuals}, found, stream);
+    kernels::launch_scatter_results(listed, found, refinements, reference.planes.layout, results,
+                                    stream.handle());
   }
 }
 
@@ -165,7 +165,7 @@ kernels::RefineReference BandedImages::planes(const ReferenceImage& reference, c
   auto* pixels = plane_of<kernels::ReferencePixel>(pixels_, planes.layout, rows);
   auto* rest = plane_of<std::uint32_t>(rest_, planes.layout, rows);
   kernels::launch_reference_pixels(reference_.whole(), rows, reference.roi, options_.interpolation,
-                                   planes.range, pixels, rest, stream.handle());
+                                   planes.range, {pixels, rest}, stream.handle());
   planes.pixels = pixels;
   planes.rest = rest;
   planes.rows = rows;

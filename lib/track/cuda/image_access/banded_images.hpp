@@ -44,7 +44,7 @@ class BandedImages final : public ImageAccess {
   bool parallel_searches() const override { return false; }  // bands have one place in memory
   /// Waits for the device.
   std::string find_peaks(SubsetSearch& search, const ReferenceImage& reference, const DeviceFrame& current,
-                         const SubsetWindows& windows, bool clipped, Peak* peaks,
+                         const kernels::SearchWindows& windows, bool clipped, Peak* peaks,
                          const kernels::Stream& stream) override;
   /// A subset that spreads over more rows than are there at once counts as outside the image. Waits for the
   /// device.

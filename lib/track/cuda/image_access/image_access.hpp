@@ -55,8 +55,8 @@ class ImageAccess {
   virtual bool parallel_searches() const = 0;
   /// See SubsetSearch::peaks. Returns the variant that ran.
   virtual std::string find_peaks(SubsetSearch& search, const ReferenceImage& reference,
-                                 const DeviceFrame& current, const SubsetWindows& windows, bool clipped,
-                                 Peak* peaks, const kernels::Stream& stream) = 0;
+                                 const DeviceFrame& current, const kernels::SearchWindows& windows,
+                                 bool clipped, Peak* peaks, const kernels::Stream& stream) = 0;
   /// See kernels::launch_refine.
   virtual void refine(const ReferenceImage& reference, const DeviceFrame& current,
                       const ReferenceSubsets& subsets, const kernels::RefineTasks& tasks,

@@ -18,7 +18,7 @@ class WholeImages final : public ImageAccess {
   }
   bool parallel_searches() const override { return true; }
   std::string find_peaks(SubsetSearch& search, const ReferenceImage& reference, const DeviceFrame& current,
-                         const SubsetWindows& windows, bool clipped, Peak* peaks,
+                         const kernels::SearchWindows& windows, bool clipped, Peak* peaks,
                          const kernels::Stream& stream) override;
   void refine(const ReferenceImage& reference, const DeviceFrame& current, const ReferenceSubsets& subsets,
               const kernels::RefineTasks& tasks, kernels::RefineResult* results,

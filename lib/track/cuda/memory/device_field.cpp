@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/parallel.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::track::cuda {
@@ -72,7 +71,7 @@ Field field_in(const std::shared_ptr<std::byte>& block, const FieldArrays& a,
 }
 
 /// With threads: most of the time is spent on first touching new pages.
-Field copy_of(const Field& field) {
+Field copy_of(const Field& field, ThreadPool& pool) {
   Field copy = Field::without_arrays(field.shared_grid());
   std::vector<std::function<void()>> tasks;
   const auto take = [&](auto... array) {
@@ -86,9 +85,11 @@ Field copy_of(const Field& field) {
   take_strain(&StrainField::exx, &StrainField::eyy, &StrainField::exy, &StrainField::e1, &StrainField::e2,
               &StrainField::von_mises, &StrainField::sigma_exx, &StrainField::sigma_eyy,
               &StrainField::sigma_exy);
-  constexpr std::int64_t nodes_per_thread = 50'000;  // a thread costs 20 us
-  ThreadPool pool(static_cast<int>(std::clamp<std::int64_t>(field.grid().nodes() / nodes_per_thread, 1, 8)));
-  pool.parallel_for(std::ssize(tasks), 1, [&](std::int64_t begin, std::int64_t, int) { tasks[begin](); });
+  constexpr std::int64_t nodes_per_thread = 50'000;  // waking a thread costs as much as copying some
+  const auto threads = std::clamp<std::int64_t>(field.grid().nodes() / nodes_per_thread, 1, 8);
+  pool.parallel_for(
+      std::ssize(tasks), 1, [&](std::int64_t begin, std::int64_t, int) { tasks[begin](); },
+      static_cast<int>(threads));
   return copy;
 }
 
@@ -108,11 +109,12 @@ std::shared_ptr<std::byte> FieldBlocks::lend(Handle block) {
 }
 
 DeviceField::DeviceField(std::shared_ptr<const Grid> grid, ObjectPool<FieldMemory>::Handle memory,
-                         FieldBlocks blocks)
+                         FieldBlocks blocks, ThreadPool& pool)
     : grid_(std::move(grid)),
       memory_(std::move(memory)),
       blocks_(std::move(blocks)),
-      block_(blocks_.acquire()) {
+      block_(blocks_.acquire()),
+      pool_(pool) {
   const std::int64_t nodes = grid_->nodes();
   place(block_->reserve(bytes_of(nodes)), nodes, on_host_);
   place(memory_->on_device.reserve(bytes_of(nodes)), nodes, on_device_);
@@ -141,7 +143,7 @@ void DeviceField::download(const kernels::Stream& stream) const {
 Field DeviceField::take_field() {
   if (auto block = blocks_.lend(block_)) return field_in(block, on_host_.arrays, grid_);
   const std::shared_ptr<std::byte> shared(block_, static_cast<std::byte*>(block_->data()));
-  return copy_of(field_in(shared, on_host_.arrays, grid_));
+  return copy_of(field_in(shared, on_host_.arrays, grid_), pool_);
 }
 
 FrameResult DeviceField::read(const DeviceFrame& frame) {

@@ -7,6 +7,7 @@
 #include <dic/kernels/points.hpp>
 #include <memory>
 
+#include "core/parallel.hpp"
 #include "track/backend.hpp"
 #include "track/cuda/memory/device_frame.hpp"
 #include "track/cuda/memory/object_pool.hpp"
@@ -50,7 +51,9 @@ struct FieldLayout {
 /// A field that kernels write and that then goes to the host.
 class DeviceField {
  public:
-  DeviceField(std::shared_ptr<const Grid> grid, ObjectPool<FieldMemory>::Handle memory, FieldBlocks blocks);
+  /// pool: lives longer.
+  DeviceField(std::shared_ptr<const Grid> grid, ObjectPool<FieldMemory>::Handle memory, FieldBlocks blocks,
+              ThreadPool& pool);
 
   const kernels::FieldArrays& arrays() const { return on_device_.arrays; }
   double* noise() const { return on_device_.noise; }
@@ -71,6 +74,7 @@ class DeviceField {
   ObjectPool<FieldMemory>::Handle memory_;
   FieldBlocks blocks_;
   FieldBlocks::Handle block_;
+  ThreadPool& pool_;
   FieldLayout on_device_, on_host_;
 };
 

@@ -53,10 +53,12 @@ StagedRows Stager::stage(const ImageView& image) {
   const std::size_t pitch = pitch_of(image);
   auto* first = static_cast<std::byte*>(staged->reserve(pitch * image.height));
   const auto rows_at_once = static_cast<std::int64_t>((1 << 18) / pitch + 1);  // a thread costs 10 us
-  threads_.parallel_for(image.height, rows_at_once, [&](std::int64_t begin, std::int64_t end, int) {
+  constexpr int most_threads = 8;  // copy 16.8 MB in 0.5 ms, 4 threads in 0.8
+  const auto copy_rows = [&](std::int64_t begin, std::int64_t end, int) {
     copy_rows_uncached(first + begin * pitch, pitch, image.row<std::byte>(static_cast<int>(begin)),
                        image.row_bytes, row_bytes_of(image), end - begin);
-  });
+  };
+  threads_.parallel_for(image.height, rows_at_once, copy_rows, most_threads);
   return staged;
 }
 

@@ -85,13 +85,13 @@ class DeviceFrame final : public Frame {
 class Stager {
  public:
   /// device_images: copies images that are in the memory of a GPU, too.
-  Stager(int threads, bool device_images) : threads_(threads), device_images_(device_images) {}
+  Stager(ThreadPool& pool, bool device_images) : threads_(pool), device_images_(device_images) {}
 
   /// Null where the image is in the memory of a GPU and remains there.
   StagedRows stage(const ImageView& image);
 
  private:
-  ThreadPool threads_;
+  ThreadPool& threads_;
   bool device_images_;
   ObjectPool<kernels::PinnedBuffer> pool_;
 };

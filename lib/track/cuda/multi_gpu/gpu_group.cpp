@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <dic/kernels/memory_space.hpp>
 #include <dic/kernels/peer.hpp>
-#include <thread>
 
 #include "analysis/noise.hpp"
 
@@ -34,23 +33,17 @@ bool connect(const std::vector<std::unique_ptr<GpuContext>>& gpus) {
   return all;
 }
 
-int stager_threads(const TrackOptions& options) {
-  constexpr int most = 8;  // copy 16.8 MB in 0.5 ms, 4 threads in 0.8
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return std::min(most, options.threads > 0 ? options.threads : cores);
-}
-
 }  // namespace
 
 GpuGroup::GpuGroup(const TrackOptions& options, const ImageMemory& memory, const MeasuredScene& scene,
-                   const std::vector<kernels::Device>& devices)
+                   const std::vector<kernels::Device>& devices, ThreadPool& pool)
     : noise_patches_(scene.analysis.noise_patches),
       gpus_(open_gpus(options, memory, scene, devices)),
       peer_access_(connect(gpus_)),
       shares_rows_(peer_access_ && !memory.in_bands()),
       team_(size()),
       balancer_(scene.points, size()),
-      stager_(stager_threads(options), memory.in_bands()) {}
+      stager_(pool, memory.in_bands()) {}
 
 void GpuGroup::run(const std::function<void(int rank)>& body) {
   team_.run([&](int rank) {

@@ -25,7 +25,7 @@ class GpuGroup {
  public:
   /// memory: for images, of each GPU.
   GpuGroup(const TrackOptions& options, const ImageMemory& memory, const MeasuredScene& scene,
-           const std::vector<kernels::Device>& devices);
+           const std::vector<kernels::Device>& devices, ThreadPool& pool);
 
   int size() const { return static_cast<int>(gpus_.size()); }
   GpuContext& operator[](int rank) const { return *gpus_[rank]; }

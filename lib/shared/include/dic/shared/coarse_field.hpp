@@ -8,8 +8,8 @@ namespace dic::track {
 /// Positions of the nodes of a coarse displacement field.
 struct FieldLattice {
   int reduction = 1;                ///< px of the full image per px of the reduced one
-  int x0 = 0, y0 = 0, spacing = 1;  ///< of the nodes, px of the reduced image
-  int nx = 0, ny = 0;               ///< nodes, at least 1
+  int x0 = 0, y0 = 0, spacing = 1;  ///< first node and distance of nodes, px of the reduced image
+  int nx = 0, ny = 0;               ///< number of nodes along each axis, at least 1
 };
 
 /// A displacement and its gradient, from a coarse field.
@@ -58,10 +58,10 @@ DIC_HOST_DEVICE inline CoarseShift sample(const FieldLattice& lattice, const flo
   return out;
 }
 
-/// Larger gradients of a coarse field are more than noise.
+/// Gradients of a coarse field above this are more than noise.
 inline constexpr double kSteep = 0.05;
 
-/// Start of the refinement of a point, from the coarse field.
+/// Start of a point's refinement from the coarse field; uses the gradient only if it is steep.
 DIC_HOST_DEVICE inline ShapeParameters start_of(const CoarseShift& s) {
   ShapeParameters start;
   start.u = s.u;

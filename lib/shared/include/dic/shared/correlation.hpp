@@ -21,7 +21,7 @@ struct Shifts {
   static constexpr Shifts full(Size reference, Size search) {
     return {-(reference.width - 1), search.width - 1, -(reference.height - 1), search.height - 1};
   }
-  /// Shifts where the reference lies wholly inside the window. Empty where the reference is larger.
+  /// All shifts with the reference wholly inside the window; empty if the reference is larger.
   static constexpr Shifts valid(Size reference, Size search) {
     return {0, search.width - reference.width, 0, search.height - reference.height};
   }
@@ -40,14 +40,14 @@ constexpr std::string_view to_string(Pairing pairing) {
   return names[static_cast<int>(pairing)];
 }
 
-/// Where a patch lies: its top-left element is (x, y), in px, of image number `image`.
+/// Position of a patch: its top-left element is (x, y), px, in image number `image`.
 struct PatchPosition {
   int image = 0;
   int x = 0;
   int y = 0;
 };
 
-/// What is computed for every shift.
+/// The score that is computed for every shift.
 enum class Criterion : std::uint8_t {
   cross_correlation,  ///< the sum of products c itself
   zncc,               ///< zero-mean normalised cross-correlation, [-1, 1]
@@ -66,11 +66,11 @@ constexpr std::size_t size_of(SurfaceType type) {
 struct Peak {
   int dx = 0;              ///< px
   int dy = 0;              ///< px
-  float score = 0;         ///< value at the peak; 0 where no shift is defined
+  float score = 0;         ///< value at the peak; 0 if no shift is defined
   bool found = false;      ///< false: no shift of the rectangle is defined, or no contrast anywhere
-  bool at_border = false;  ///< on the edge of the rectangle: the true peak may lie beyond
+  bool at_border = false;  ///< the peak is on the edge of the rectangle, so the true peak may lie beyond
   float second_score = 0;  ///< best value more than 2 px (in x or y) away from the peak; 0 if there is none
-  /// Values at dy-1..dy+1, dx-1..dx+1 around the peak, row-major; the peak's own value where not defined.
+  /// Values at dy-1..dy+1, dx-1..dx+1 around the peak, row-major; the peak's own value where undefined.
   float neighbourhood[9] = {};
 };
 

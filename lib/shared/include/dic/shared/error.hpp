@@ -5,7 +5,7 @@
 
 namespace dic {
 
-/// Base of everything the library throws. `what()` is one sentence that says what is wrong and what to do.
+/// Base of all exceptions of the library. `what()` is one sentence that says what is wrong and what to do.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -21,14 +21,14 @@ struct StrainOptions {
 /// The subsets that a field was measured with.
 struct MeasuredSubsets {
   int size = 33;  ///< px, odd
-  int order = 1;  ///< of the shape function
+  int order = 1;  ///< order of the shape function
   SubsetWeights weights = SubsetWeights::uniform;
 };
 
 struct OutlierOptions {
   bool enabled = true;
-  /// Normalized residual (of u and v together) above which a point contradicts its neighbours. 0 residual
-  /// floor would flag noise-free data, hence `floor`.
+  /// Normalized residual (of u and v together) above which a point contradicts its neighbours. Without
+  /// `floor`, noise-free data would be flagged.
   double threshold = 6.0;
   double floor = 0.1;  ///< px, added to the median residual (Westerweel & Scarano 2005)
 };

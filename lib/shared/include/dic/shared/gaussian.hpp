@@ -3,11 +3,11 @@
 #include <cmath>
 #include <vector>
 
-/// The Gaussian low-pass that images may go through before they are measured.
+/// The optional Gaussian low-pass of the images before measurement.
 namespace dic {
 
-/// Weights at distances 0, 1, ... px on one side, to four standard deviations; all taps add up to 1. sigma:
-/// px; 0 = no filter.
+/// Filter weights at distances 0, 1, ... px on one side, up to four standard deviations; the taps of both
+/// sides add up to 1. sigma: px; 0 = no filter.
 inline std::vector<double> gaussian_taps(double sigma) {
   std::vector<double> taps{1};
   double sum = 1;

@@ -15,7 +15,7 @@
 #define DIC_UNROLL
 #endif
 
-/// Keeps the loop that follows as a loop in kernels: it is for rare cases, and should take few registers.
+/// Keeps the loop that follows as a loop in kernels, for rare cases that should take few registers.
 #ifdef __CUDA_ARCH__
 #define DIC_NO_UNROLL _Pragma("unroll 1")
 #else

@@ -10,43 +10,46 @@
 #include <dic/shared/subset_window.hpp>
 #include <numbers>
 
-/// Rules of the refinement, for CPU and GPU.
+/// Rules of the inverse-compositional Gauss-Newton refinement, for CPU and GPU.
 namespace dic::icgn {
 
-/// A displaced pixel may be this far outside the outermost pixel centres of the current image: within the
-/// area of a pixel.
+/// Distance, px, by which a displaced pixel may be outside the outermost pixel centres of the current image:
+/// up to the edge of these pixels.
 constexpr double border = 0.5;
-/// A subset whose grey values vary less than this (standard deviation, of the largest value in the subset's
-/// neighbourhood of 0..255; scaled for 16 bit by the data itself) has no pattern, only rounding noise.
+/// Smallest standard deviation of a subset's grey values, relative to the largest value in its neighbourhood
+/// (0..255; scaled for 16 bit by the data itself): below it there is no pattern, only rounding noise.
 constexpr double flat_sd = 1e-3;
-/// A subset is flat, too, if a noise of 1/255 of the largest grey value would displace it by more than this,
-/// px (standard deviation): an edge without contrast along it.
+/// Largest standard deviation, px, of a displacement by a noise of 1/255 of the largest grey value: above it,
+/// a subset is flat too, for example at an edge without contrast along it.
 constexpr double largest_unit_sigma = 0.5;
 /// Limits of the Gauss-Newton matrix scaled to a unit diagonal: beyond them it is singular.
 constexpr double least_pivot = 1e-12, largest_inverse = 1e6;
-/// A current subset with less than this fraction of the energy of the reference has only rounding errors.
+/// Smallest energy of a current subset as a fraction of the reference's: below it there are only rounding
+/// errors.
 constexpr double least_energy = 1e-5;
-/// A step that shrinks areas below this fraction diverges.
+/// Smallest area ratio of a step: a step that shrinks areas further diverges.
 constexpr double least_jacobian = 0.05;
-/// The sums of the first iterations may be float. Points with more iterations converge slowly: rounding
-/// errors of floats, which differ between processors, would decide about the number of iterations and the
+/// Number of first iterations whose sums may be float. Points with more iterations converge slowly: the
+/// rounding errors of floats, which differ between processors, would decide their number of iterations and
 /// status.
 constexpr int float_iterations = 8;
 /// Limit of over-relaxation: noise is at most this fraction of the Gauss-Newton matrix.
 constexpr double most_noise = 0.3;
-/// Steps become shorter by up to so many times less than the last two tell, because what converges fast hides
-/// what converges slowly, and by so many times less than the fraction of noise tells. Found with synthetic
-/// and real images: what is left is then a third of the tolerance at most, but for 1 point in 10,000.
+/// Safety factors of the predicted convergence: steps may shrink up to convergence_margin times less than the
+/// last two steps predict, because fast components hide slow ones, and noise_margin times less than the
+/// fraction of noise predicts. Found with synthetic and real images: the remaining error is then at most a
+/// third of the tolerance, except for 1 point in 10,000.
 constexpr double convergence_margin = 4, noise_margin = 1.5;
 
-/// Frequency response of a spline's derivative at its knots, over i; omega in rad per px.
+/// Frequency response of a spline's derivative at its knots, divided by i; omega in rad per px.
 inline double gradient_response(Interpolation interpolation, double omega) {
   if (interpolation == Interpolation::cubic) return 3 * std::sin(omega) / (2 + std::cos(omega));
   return (50 * std::sin(omega) + 5 * std::sin(2 * omega)) / (33 + 26 * std::cos(omega) + std::cos(2 * omega));
 }
 
-/// Variance of a spline's derivative at its knots over that of the image, for noise that was white before a
-/// Gaussian low-pass of this standard deviation (px; 0 = none): a ratio of means over all frequencies.
+/// Ratio of the variance of a spline's derivative at its knots to that of the image, for noise that was white
+/// before a Gaussian low-pass of this standard deviation (px; 0 = none): the quotient of means over all
+/// frequencies.
 inline double gradient_noise_gain(Interpolation interpolation, double smoothing) {
   constexpr int frequencies = 256;
   const std::vector<double> taps = gaussian_taps(smoothing);
@@ -60,8 +63,8 @@ inline double gradient_noise_gain(Interpolation interpolation, double smoothing)
   return of_gradient / of_image;
 }
 
-/// Fraction of noise in the Gauss-Newton matrix. noise_share: the same per unit of 1 - zncc, which measures
-/// noise once the displacement is found; misfit: 1 - zncc after the step.
+/// Fraction of noise in the Gauss-Newton matrix. noise_share: this fraction per unit of 1 - zncc, which
+/// measures noise once the displacement is found; misfit: 1 - zncc after the step.
 template <typename T>
 DIC_HOST_DEVICE T noise_fraction(T noise_share, T misfit) {
   const T share = noise_share * misfit, most = static_cast<T>(most_noise);
@@ -76,26 +79,26 @@ DIC_HOST_DEVICE T relaxation(T noise_fraction) {
   return 1 / (1 - noise_fraction);
 }
 
-/// 1 - zncc after a Gauss-Newton step, if grey values are linear in displacements. descent: product of the
-/// step with the right-hand side of its equation, both in the contrast of the reference; energy: of the
-/// reference.
+/// Predicted 1 - zncc after a Gauss-Newton step, for grey values that are linear in displacements. descent:
+/// product of the step with the right-hand side of its equation, both in the contrast of the reference;
+/// energy: energy of the reference.
 template <typename T>
 DIC_HOST_DEVICE T misfit_after(T zncc, T descent, T energy) {
   return 1 - zncc - descent / (2 * energy);
 }
 
-/// What may be left to go, px, after the last iteration, counted from 1. In the last allowed iteration, ten
-/// times the tolerance is enough: the remaining error is smaller than that of noise. With the tolerance
-/// itself, rounding errors would decide which slow points are lost.
+/// Largest accepted remaining step, px, after an iteration, counted from 1. In the last allowed iteration,
+/// ten times the tolerance is enough, because the remaining error is smaller than that of noise. With the
+/// tolerance itself, rounding errors would decide which slow points are lost.
 template <typename T>
 DIC_HOST_DEVICE T tolerance_at(int iteration, int max_iterations, T tolerance) {
   return iteration < max_iterations ? tolerance : 10 * tolerance;
 }
 
-/// Is this step the last one? What is left after it is about the step that would follow. Steps become shorter
-/// by a factor that hardly changes: that of the last two or, where the first one was shortened by more, the
-/// fraction of noise in the matrix. step, before: px; before: of the iteration before, 0 = none; tolerance:
-/// see tolerance_at.
+/// True if this step is the last one, because the predicted next step, about the remaining error, is below
+/// the tolerance. Steps shrink by a nearly constant factor: the ratio of the last two or, if the first step
+/// shrank by more, the fraction of noise in the matrix. step: px; before: step of the previous iteration, px,
+/// 0 = none; tolerance: see tolerance_at.
 template <typename T>
 DIC_HOST_DEVICE bool is_last_step(T step, T before, T noise_fraction, T tolerance) {
   constexpr T by_steps = static_cast<T>(convergence_margin), by_noise = static_cast<T>(noise_margin);
@@ -103,11 +106,11 @@ DIC_HOST_DEVICE bool is_last_step(T step, T before, T noise_fraction, T toleranc
                               by_noise * step * noise_fraction < tolerance);
 }
 
-/// What the fit of the shape parameters, mean and gain takes from the number of pixels.
+/// Number of degrees of freedom taken by the fit of the shape parameters, mean and gain.
 DIC_HOST_DEVICE constexpr int fitted_parameters(int parameters) { return parameters + 2; }
 
-/// Standard deviation of the residuals, from ZNSSD = 2 (1 - zncc). count: sum of the weights; fitted: what
-/// the fit takes from it.
+/// Standard deviation of the residuals, from ZNSSD = 2 (1 - zncc). count: sum of the weights; fitted: degrees
+/// of freedom that the fit takes from it.
 template <typename T>
 DIC_HOST_DEVICE T residual_sd(T zncc, T energy, T count, T fitted) {
   using std::sqrt;
@@ -116,8 +119,8 @@ DIC_HOST_DEVICE T residual_sd(T zncc, T energy, T count, T fitted) {
   return znssd > 0 ? sqrt(znssd * energy / (freedom > least ? freedom : least)) : T{0};
 }
 
-/// Is a refinement whose residual must become as small as `most` given up after this iteration? A good start
-/// has come near by then. most: grey levels.
+/// True if a refinement whose residual must become as small as `most`, grey levels, is given up after this
+/// iteration: a good start has come near by then.
 DIC_HOST_DEVICE inline bool is_hopeless(int iteration, float residual, float most) {
   return iteration >= 4 && residual > 2 * most;
 }
@@ -142,7 +145,7 @@ template <typename T>
 struct PixelMoments {
   T mean[5];
 
-  /// All count the same; but for 1 / n^2 of the means.
+  /// Means with equal weights, by integrals; exact up to 1 / n^2 of the means.
 
   DIC_HOST_DEVICE PixelMoments(T first, T last) {
     const T low = first - T(0.5), high = last + T(0.5), scale = 1 / (high - low);
@@ -155,7 +158,7 @@ struct PixelMoments {
     }
   }
 
-  /// They count by the squared weights of a subset.
+  /// Means weighted by the squared weights of a subset.
   DIC_HOST_DEVICE PixelMoments(int first, int last, SubsetWeights weights, int subset) : mean{} {
     for (int i = first; i <= last; ++i) {
       const T weight = window_weight<T>(weights, static_cast<T>(i), subset);
@@ -170,9 +173,10 @@ struct PixelMoments {
   }
 };
 
-/// of_u, of_v: columns of H^-1 (N parameters, for u, then for v) that belong to u and v. x, y: of the
+/// Effect of the gradients' noise on the displacement (see GradientNoise). of_u, of_v: columns of H^-1 (N
+/// parameters, first those of u, then of v; see basis()) that belong to u and v. x, y: moments of the
 /// subset's rectangle. factor: squared gradient that a noise of 1 makes in all pixels together, with squared
-/// weights. Basis: see basis().
+/// weights.
 template <int N, typename T>
 DIC_HOST_DEVICE GradientNoise gradient_noise(const T (&of_u)[N], const T (&of_v)[N], const PixelMoments<T>& x,
                                              const PixelMoments<T>& y, T factor) {
@@ -202,7 +206,7 @@ DIC_HOST_DEVICE GradientNoise gradient_noise(const T (&of_u)[N], const T (&of_v)
 DIC_HOST_DEVICE constexpr int monomial_count(int degree) { return (degree + 1) * (degree + 2) / 2; }
 DIC_HOST_DEVICE constexpr int monomial_index(int a, int b) { return (a + b) * (a + b + 1) / 2 + b; }
 
-/// Upper limit of the distance, px, by which a curved edge of a w x h subset extends beyond its corners.
+/// Upper bound of the distance, px, by which a curved edge of a w x h subset extends beyond its corners.
 template <typename T, int kDegree>
 DIC_HOST_DEVICE T bulge(const Polynomial<T, kDegree>& p, T w, T h) {
   using std::abs;

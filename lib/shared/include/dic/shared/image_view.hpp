@@ -16,7 +16,7 @@ constexpr std::string_view to_string(ScalarType type) {
   return names[static_cast<int>(type)];
 }
 
-/// Calls `visitor(T{})` with the C++ type of `type`: the one place where types become templates.
+/// Calls `visitor(T{})` with the C++ type of `type`; the only place that maps run-time types to templates.
 template <typename Visitor>
 constexpr decltype(auto) visit_scalar(ScalarType type, Visitor&& visitor) {
   switch (type) {
@@ -73,7 +73,7 @@ struct Size {
 
 /// One grey image (or matrix) that somebody else owns: `height` rows of `width` elements, x right, y down.
 /// Rows may be padded, may run upwards in memory (`row_bytes` < 0) and need no alignment. The functions `of`
-/// make a view and check it; the members alone are not checked.
+/// check a view; setting the members directly does not.
 struct ImageView {
   const void* data = nullptr;
   ScalarType type = ScalarType::u8;
@@ -88,11 +88,11 @@ struct ImageView {
   static ImageView of(const T* first, Size size, std::ptrdiff_t row_bytes, int bit_depth = 0) {
     return of(first, scalar_type_of<T>(), size, row_bytes, bit_depth);
   }
-  /// The same for a type that is known at run time.
+  /// A view of pixels whose type is known at run time. Throws as above.
   static ImageView of(const void* first, ScalarType type, Size size, std::ptrdiff_t row_bytes,
                       int bit_depth = 0);
   /// A view of rows without padding in a container (std::vector, std::array, std::span). Throws UsageError as
-  /// above, and where the container has fewer than width * height elements.
+  /// above, and if the container has fewer than width * height elements.
   template <typename Pixels>
   requires requires(const Pixels& pixels) { *pixels.data(), pixels.size(); }
   static ImageView of(const Pixels& pixels, Size size, int bit_depth = 0) {

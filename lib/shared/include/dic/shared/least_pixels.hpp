@@ -4,9 +4,9 @@
 
 namespace dic::refine {
 
-/// Pixels that must be left of a whole subset: half of them, rounded down, so that a point beside a corner
-/// has them. Where one image was made as blurred as the other, those along the border do not count, although
-/// they show the same material: a quarter then.
+/// Smallest number of usable pixels of a whole subset: half of them, rounded down, so that points beside a
+/// corner are measured. A quarter if one image was made as blurred as the other, because pixels along the
+/// border then do not count although they show the same material.
 inline int least_pixels(const RefineOptions& options) {
   return options.subset * options.subset / (options.matching != 0 ? 4 : 2);
 }

@@ -10,11 +10,11 @@
 /// GPU. Single precision is enough: the test looks for tenths of a pixel.
 namespace dic::median_test {
 
-/// Stands for a missing value.
+/// Marks a missing value.
 constexpr float missing = std::numeric_limits<float>::infinity();
-/// The residual of a point with too few neighbours.
+/// Residual of a point with too few neighbours.
 constexpr float unknown = std::numeric_limits<float>::quiet_NaN();
-constexpr int min_neighbours = 3;  // of a corner
+constexpr int min_neighbours = 3;  // number of neighbours of a corner
 
 template <int kCount>
 struct Values {
@@ -45,7 +45,7 @@ template <int kLow, int kHigh, int kCount>
 DIC_HOST_DEVICE void exchange(Values<kCount>& values) {
   const float a = values.value[kLow], b = values.value[kHigh];
   values.value[kLow] = b < a ? b : a;
-  values.value[kHigh] = a < b ? b : a;  // written as the minimum and maximum instructions of processors
+  values.value[kHigh] = a < b ? b : a;  // compiles to the minimum and maximum instructions of processors
 }
 
 template <int kCount, int... kExchange>
@@ -78,7 +78,7 @@ DIC_HOST_DEVICE float median(Values<kCount> values, int gaps) {
   return gaps % 2 == 0 ? even_median : odd_median;
 }
 
-/// A difference of two values over `distance` nodes; missing where one of them is.
+/// Slope between two values that are `distance` nodes apart; missing if one of them is.
 DIC_HOST_DEVICE inline float slope_between(float from, float to, float distance, int& gaps) {
   const bool both = from != missing && to != missing;
   gaps += !both;
@@ -86,8 +86,8 @@ DIC_HOST_DEVICE inline float slope_between(float from, float to, float distance,
 }
 
 /// Median slope per node along a line through the centre, from the five differences among the neighbours; NaN
-/// where there is none. at(along, across): a neighbour. The centre is not used: a wrong value would change
-/// its own expectation.
+/// if there are none. at(along, across): a neighbour. The centre is not used, because a wrong value would
+/// change its own expectation.
 template <typename At>
 DIC_HOST_DEVICE float slope(const At& at) {
   int gaps = 0;
@@ -98,8 +98,8 @@ DIC_HOST_DEVICE float slope(const At& at) {
   return gaps == 5 ? unknown : median(slopes, gaps);
 }
 
-/// |value - median of the eight neighbours| / (median of their own residuals + floor), all after the local
-/// slopes were subtracted; NaN where there are too few neighbours. at(di, dj): the neighbour at that
+/// Normalized residual |value - median of the eight neighbours| / (median of their own residuals + floor),
+/// after subtracting the local slopes; NaN if there are too few neighbours. at(di, dj): the neighbour at that
 /// offset, or `missing`.
 template <typename At>
 DIC_HOST_DEVICE float normalized_residual(const At& at, float value, float floor) {
@@ -127,23 +127,25 @@ DIC_HOST_DEVICE float normalized_residual(const AtU& at_u, const AtV& at_v, floa
   return std::hypot(normalized_residual(at_u, u, floor), normalized_residual(at_v, v, floor));
 }
 
-/// First stage: every point against all of its neighbours. Points with too few neighbours are no suspects.
-DIC_HOST_DEVICE inline bool is_suspect(float residual, double threshold) { return residual > threshold; }
-/// Second stage: a good point with few neighbours becomes a suspect when one of them is wrong. So suspects
-/// are tested again without the other suspects as neighbours. With too few neighbours left (NaN) they stay
+/// First stage: tests every point against all of its neighbours. Points with too few neighbours are no
 /// suspects.
+DIC_HOST_DEVICE inline bool is_suspect(float residual, double threshold) { return residual > threshold; }
+/// Second stage: tests suspects again, without other suspects as neighbours, because a good point with few
+/// neighbours becomes a suspect if one of them is wrong. With too few neighbours left (NaN), it stays a
+/// suspect.
 DIC_HOST_DEVICE inline bool stays_suspect(float residual, double threshold) {
   return !(residual <= threshold);
 }
 
-/// Distance from such a plane, px, that is no contradiction: the one that the median test allows among exact
-/// neighbours.
+/// Largest accepted distance, px, from a plane in `fits_side`: the one that the median test allows among
+/// exact neighbours.
 DIC_HOST_DEVICE inline float side_limit(const OutlierOptions& options) {
   return static_cast<float>(options.threshold * options.floor);
 }
 
-/// Does the centre lie on a plane with its five neighbours towards (dx, dy), to `limit`? So it does at the
-/// edge of a body, where the neighbours on the other side move otherwise. Missing neighbours: no.
+/// True if the centre lies on a plane with its five neighbours towards (dx, dy), within `limit`. This holds
+/// at the edge of a body, where the neighbours on the other side move differently. False if neighbours are
+/// missing.
 template <typename At>
 DIC_HOST_DEVICE bool fits_side(const At& at, float value, int dx, int dy, float limit) {
   const int px = -dy, py = dx;  // along the edge
@@ -162,7 +164,7 @@ DIC_HOST_DEVICE bool fits_side(const At& at, float value, int dx, int dy, float 
          near(after + beside_before - beside_after - value);
 }
 
-/// Does a suspect fit to one of its eight sides?
+/// True if a suspect fits one of its eight sides.
 template <typename AtU, typename AtV>
 DIC_HOST_DEVICE bool fits_a_side(const AtU& at_u, const AtV& at_v, float u, float v, float limit) {
   for (int cell = 0; cell < 9; ++cell) {

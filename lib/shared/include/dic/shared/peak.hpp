@@ -9,7 +9,7 @@ struct PeakOffset {
 };
 
 /// Maximum of the quadratic surface a + b x + c y + d x^2 + e x y + f y^2 through a 3x3 neighbourhood
-/// (row-major), by least squares; (0, 0) where there is no maximum.
+/// (row-major), fitted by least squares; (0, 0) if it has no maximum.
 DIC_HOST_DEVICE inline PeakOffset fitted_peak(const float* n) {
   const double left = n[0] + n[3] + n[6], right = n[2] + n[5] + n[8], middle_x = n[1] + n[4] + n[7];
   const double top = n[0] + n[1] + n[2], bottom = n[6] + n[7] + n[8], middle_y = n[3] + n[4] + n[5];

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <dic/shared/host_device.hpp>
 
-/// The pixels of reduced images, the same on host and device: 8 bit, whatever the image's type.
+/// The pixels of reduced images, equal on host and device: 8 bit, regardless of the image's type.
 namespace dic {
 
-/// Maps grey values from low .. high to 0 .. 255; all to 0 where low = high.
+/// Maps grey values from low .. high to 0 .. 255, and all to 0 if low = high.
 class GreyStretch {
  public:
   DIC_HOST_DEVICE GreyStretch(double low, double high)

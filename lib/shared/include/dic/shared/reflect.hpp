@@ -4,12 +4,11 @@
 
 namespace dic {
 
-/// Element k of a line of n elements, continued beyond its ends by point reflection: slopes continue there,
-/// where a mirror would reverse them. The element is a sum of three elements of the line, multiplied by these
-/// factors.
+/// Element k of a line of n elements that is continued beyond its ends by point reflection, which continues
+/// slopes (a mirror would reverse them). The element is a weighted sum of three elements of the line.
 struct PointReflection {
   int at;             ///< index of the reflected element
-  float sign;         ///< of that element
+  float sign;         ///< factor of the reflected element
   float first, last;  ///< factors of the line's ends, mostly 0
 
   DIC_HOST_DEVICE PointReflection(int n, int k) {
@@ -30,7 +29,7 @@ struct PointReflection {
   }
 };
 
-/// The same element from at(i): element i, 0 <= i < n.
+/// Value of element k of the reflected line. at(i): element i of the line, 0 <= i < n.
 template <typename At>
 DIC_HOST_DEVICE float point_reflected(const At& at, int n, int k) {
   const PointReflection r(n, k);

@@ -3,12 +3,13 @@
 #include <cstdint>
 #include <dic/shared/host_device.hpp>
 
-/// What to do with the saturated pixels of a subset, for CPU and GPU. They show nothing. One that is
-/// saturated in one of both images alone has a wrong difference, of one sign; what is saturated in both may
-/// be white paint, which does no harm, or a glare, which does not move with the material.
+/// Treatment of the saturated pixels of a subset, for CPU and GPU. Saturated pixels show no texture. A pixel
+/// that is saturated in only one of the images has a wrong difference, always of the same sign. Pixels
+/// saturated in both images may be white paint, which does no harm, or a glare, which does not move with the
+/// material.
 namespace dic::icgn {
 
-/// In which images a pixel is saturated.
+/// Tells in which images a pixel is saturated.
 struct Saturation {
   bool reference = false, current = false;
 
@@ -16,7 +17,7 @@ struct Saturation {
   DIC_HOST_DEVICE constexpr bool differs() const { return reference != current; }
 };
 
-/// Of the pixels of a subset that count.
+/// Numbers of counting pixels of a subset: all, saturated in any image, saturated in only one.
 struct SaturationCounts {
   int all = 0, any = 0, differing = 0;
 
@@ -27,21 +28,21 @@ struct SaturationCounts {
   }
 };
 
-/// How a subset is measured.
+/// How a subset with saturated pixels is measured.
 enum class SaturationRule : std::uint8_t {
-  keep,                 ///< as it was
-  without_any,          ///< again, without pixels that are saturated in any image
-  without_differences,  ///< again, without those that are saturated in one image alone
-  give_up               ///< nothing tells where the point is
+  keep,                 ///< keeps the first measurement
+  without_any,          ///< measured again without pixels that are saturated in any image
+  without_differences,  ///< measured again without pixels that are saturated in only one image
+  give_up               ///< the position of the point is unknown
 };
 
 // Below, is_white(x, y, reach) says whether all pixels up to `reach` px from (x, y), along each axis, are
 // saturated in any image; (x, y) is relative to the point.
 
-/// Reach of an area that is larger than a white speckle.
+/// Reach, px, of an area that is larger than a white speckle.
 DIC_HOST_DEVICE constexpr int white_reach(int radius) { return (radius + 2) / 4; }
 
-/// Is one of 5 x 5 places around a point white, `apart` px from each other?
+/// True if one of 5 x 5 places around a point, `apart` px from each other, is white.
 template <typename IsWhite>
 DIC_HOST_DEVICE bool any_white(int apart, int reach, IsWhite&& is_white) {
   DIC_NO_UNROLL
@@ -50,21 +51,22 @@ DIC_HOST_DEVICE bool any_white(int apart, int reach, IsWhite&& is_white) {
   return false;
 }
 
-/// Beside a large white area, a glare, the light rises steeply and does not move with the material: sigma is
-/// so many times as large. By measurement errors are 1.3 to 1.8 times as large.
+/// Factor of sigma beside a large white area, a glare, where the light rises steeply and does not move with
+/// the material. Measured errors are 1.3 to 1.8 times as large.
 inline constexpr float kBesideGlare = 2;
-/// Such an area counts up to a subset's side away.
+/// True if a glare is at most a subset's side away.
 template <typename IsWhite>
 DIC_HOST_DEVICE bool is_beside_glare(int radius, IsWhite&& is_white) {
   return any_white(radius, white_reach(radius), is_white);
 }
 
-/// How far from a point something may be white that matters to it.
+/// Distance, px, up to which white pixels matter to a point.
 DIC_HOST_DEVICE constexpr int glare_reach(int radius) { return 2 * radius + white_reach(radius); }
 
-/// Saturated pixels do not count, unless they are few. Where less than half of a subset shows something,
-/// white paint that both images have must count; but not an area of a quarter of the subset, a glare.
-/// is_part: a part of a subset; where the point itself is white, it tells of what lies beside it.
+/// Chooses the rule for a subset. Saturated pixels are left out unless they are few. If less than half of a
+/// subset remained, white paint that is saturated in both images counts, but an area of a quarter of the
+/// subset, a glare, makes the rule give up. is_part: the subset is a part; if the point itself is white, a
+/// part would only measure what lies beside it.
 template <typename IsWhite>
 DIC_HOST_DEVICE SaturationRule saturation_rule(const SaturationCounts& pixels, bool is_part, int radius,
                                                IsWhite&& is_white) {
@@ -79,7 +81,7 @@ DIC_HOST_DEVICE SaturationRule saturation_rule(const SaturationCounts& pixels, b
   return 2 * pixels.differing <= pixels.all ? SaturationRule::without_differences : SaturationRule::give_up;
 }
 
-/// Is a pixel left out where a subset is measured again?
+/// True if a pixel is left out when its subset is measured again.
 DIC_HOST_DEVICE constexpr bool is_left_out(Saturation pixel, SaturationRule rule) {
   return rule == SaturationRule::without_any ? pixel.any() : pixel.differs();
 }

@@ -7,7 +7,8 @@
 /// Shape functions as small polynomials, for the inverse-compositional update on host and device.
 namespace dic {
 
-/// c + x X + y Y (+ xx X^2 + xy X Y + yy Y^2 for degree 2; for degree 1 these are zero and cost nothing).
+/// The polynomial c + x X + y Y (+ xx X^2 + xy X Y + yy Y^2 for degree 2; for degree 1 these are zero and
+/// cost nothing).
 template <typename T, int kDegree>
 struct Polynomial {
   T c = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
@@ -49,7 +50,7 @@ struct BasicWarp {
 using Quadratic = Polynomial<double, 2>;
 using Warp = BasicWarp<double, 2>;
 
-/// Displacements as polynomials.
+/// Displacements of a subset as polynomials of the position in it.
 inline Warp displacement_of(const ShapeParameters& p) {
   return {{p.u, p.ux, p.uy, 0.5 * p.uxx, p.uxy, 0.5 * p.uyy},
           {p.v, p.vx, p.vy, 0.5 * p.vxx, p.vxy, 0.5 * p.vyy}};
@@ -68,7 +69,7 @@ inline ShapeParameters parameters_of(const Warp& w) {
           w.y.c, w.y.x,     w.y.y - 1, 2 * w.y.xx, w.y.xy, 2 * w.y.yy};
 }
 
-/// outer(inner(.)), truncated to the degree (exact for affine warps).
+/// The warp outer(inner(.)), truncated to the degree (exact for affine warps).
 template <typename T, int kDegree>
 DIC_HOST_DEVICE BasicWarp<T, kDegree> compose(const BasicWarp<T, kDegree>& outer,
                                               const BasicWarp<T, kDegree>& inner) {

@@ -2,7 +2,7 @@
 
 namespace dic {
 
-/// Shape parameters of one subset relative to its centre, dx and dy from -radius to radius:
+/// Shape parameters of one subset, px and px per px. With dx and dy from its centre, -radius to radius:
 ///   u(dx, dy) = u + ux dx + uy dy + uxx dx^2/2 + uxy dx dy + uyy dy^2/2, v likewise.
 struct ShapeParameters {
   double u = 0, ux = 0, uy = 0, uxx = 0, uxy = 0, uyy = 0;

@@ -8,35 +8,35 @@
 #include <dic/shared/subset_part.hpp>
 #include <dic/shared/track_rules.hpp>
 
-/// Rules for points whose subset does not move as one, for CPU and GPU: at a crack, at the edge of a body or
-/// of an object in front, at the border of the current image. They are found by their residual, which is
-/// larger than that of their surroundings, and measured again with a part of the subset, from the shape of a
-/// neighbour that is on their side (subset splitting, Poissant & Barthelat 2010, with half-planes, wedges,
-/// and without a model of the crack).
+/// Rules, for CPU and GPU, for points whose subset does not move as one: at a crack, at the edge of a body or
+/// of an object in front, at the border of the current image. Such points are found by a residual that is
+/// larger than in their surroundings. They are measured again with a part of the subset, starting from the
+/// shape of a neighbour on their side (subset splitting, Poissant & Barthelat 2010, here with half-planes and
+/// wedges, and without a model of the crack).
 namespace dic::track {
 
 // ---- doubtful points ----
 
-/// What is normal for the residuals of refined subsets in a tile of the grid.
+/// Normal level of the residuals of refined subsets in a tile of the grid.
 struct ResidualLevel {
-  float lower = 0, median = 0;  ///< quartile and median, grey levels
-  bool known = false;           ///< false where too few points are measured
+  float lower = 0, median = 0;  ///< lower quartile and median, grey levels
+  bool known = false;           ///< false if too few points are measured
 };
 
-/// Residuals of a tile that are looked at, along each axis.
+/// Number of residuals sampled in a tile, along each axis.
 inline constexpr int kTileSamples = 8;
-/// Fewer say nothing.
+/// Smallest number of samples that give a level.
 inline constexpr int kLeastSamples = 6;
-/// A match as good as this is not doubtful: what remains is interpolation, which is worse at the border of
-/// the image. Motions that differ by a fortieth of a speckle within a subset leave as much.
+/// zncc from which a match is not doubtful: the rest is interpolation error, which is larger at the border of
+/// the image. Motions that differ by a fortieth of a speckle within a subset leave a residual of this size.
 inline constexpr float kExact = 0.9997f;
 
-/// Nodes along a side of a tile: two subsets, so that those across a straight crack are a minority.
+/// Nodes along a side of a tile: two subsets, so that nodes across a straight crack are a minority.
 DIC_HOST_DEVICE constexpr int tile_side(int subset, int step) {
   const int nodes = (2 * subset + step - 1) / step;
   return nodes > 4 ? nodes : 4;
 }
-/// Nodes between two samples.
+/// Distance of two samples, nodes.
 DIC_HOST_DEVICE constexpr int sample_spacing(int side) { return (side + kTileSamples - 1) / kTileSamples; }
 
 /// The tiles of a grid of nx x ny nodes.
@@ -47,17 +47,18 @@ struct Tiles {
       : side(tile_side(subset, step)), nx((grid_nx + side - 1) / side), ny((grid_ny + side - 1) / side) {}
 
   DIC_HOST_DEVICE int count() const { return nx * ny; }
-  /// The tile of a node of the grid. In the type of the node: a GPU is slow at division by 64 bits.
+  /// The tile of a node of the grid. Computes in the type of the node, because GPUs are slow at 64-bit
+  /// division.
   template <typename Node>
   DIC_HOST_DEVICE int of(Node node, int grid_nx) const {
     return static_cast<int>(node / grid_nx / side * nx + node % grid_nx / side);
   }
 };
 
-/// Samples of a tile.
+/// Number of samples of a tile.
 inline constexpr int kSamples = kTileSamples * kTileSamples;
 
-/// The node of sample k of a tile, on a grid of nx x ny nodes; -1: the tile has fewer.
+/// The node of sample k of a tile, on a grid of nx x ny nodes; -1 if the tile has fewer samples.
 DIC_HOST_DEVICE inline std::int64_t sample_node(const Tiles& tiles, int tile, int k, int nx, int ny) {
   const int spacing = sample_spacing(tiles.side);
   const int i = k % kTileSamples * spacing, j = k / kTileSamples * spacing;
@@ -65,32 +66,34 @@ DIC_HOST_DEVICE inline std::int64_t sample_node(const Tiles& tiles, int tile, in
   return i < tiles.side && j < tiles.side && x < nx && y < ny ? std::int64_t{y} * nx + x : -1;
 }
 
-/// Ranks of the quartile and the median among so many sorted values, from 0.
+/// Ranks, from 0, of the lower quartile and the median among `count` sorted values.
 DIC_HOST_DEVICE constexpr int lower_rank(int count) { return count / 4; }
 DIC_HOST_DEVICE constexpr int median_rank(int count) { return count / 2; }
 
-/// Tiles that the level around one depends on, and the rank of their median.
+/// Number of tiles that determine the level around a tile, and the rank of their median.
 inline constexpr int kTilesAround = 9;
 DIC_HOST_DEVICE constexpr int around_rank(int count) { return (count - 1) / 2; }
 
-/// The k-th tile of those around one; -1: there is none.
+/// The k-th of the tiles around a tile (and itself); -1 if it does not exist.
 DIC_HOST_DEVICE inline int tile_around(const Tiles& tiles, int tile, int k) {
   const int i = tile % tiles.nx + k % 3 - 1, j = tile / tiles.nx + k / 3 - 1;
   return k < kTilesAround && i >= 0 && j >= 0 && i < tiles.nx && j < tiles.ny ? j * tiles.nx + i : -1;
 }
 
-/// How much larger than the median residuals are anywhere: of whole subsets, so that few are measured again
-/// for nothing; of parts, where the other motion is near, so that few hold some of it.
+/// Factors of the median residual that count as normal: for whole subsets, large enough that few are measured
+/// again needlessly; for parts, where another motion is near, small enough that few accepted parts include
+/// it.
 inline constexpr double kWholeMargin = 1.15, kPartMargin = 0.95;
 
-/// The largest residual that is normal for a measurement with `pixels`. White noise alone varies by 1 /
-/// sqrt(2 pixels) from subset to subset, real surfaces by more: the quartile tells by how much.
+/// The largest residual that is normal for a measurement with `pixels`. The residual of white noise alone
+/// varies by 1 / sqrt(2 pixels) from subset to subset, that of real surfaces by more; the quartile tells how
+/// much.
 DIC_HOST_DEVICE inline float normal_residual(const ResidualLevel& level, double pixels, double margin) {
   const double spread = level.median - level.lower;
   return static_cast<float>(level.median * (margin + 3 / std::sqrt(2 * pixels)) + 4 * spread);
 }
 
-/// Is a measured point to be measured again?
+/// True if a measured point must be measured again.
 DIC_HOST_DEVICE inline bool is_doubtful(float zncc, float residual, const ResidualLevel& level, double pixels,
                                         double margin = kWholeMargin) {
   return level.known && zncc < kExact && residual > normal_residual(level, pixels, margin);
@@ -98,12 +101,12 @@ DIC_HOST_DEVICE inline bool is_doubtful(float zncc, float residual, const Residu
 
 // ---- parts of subsets ----
 
-/// A direction on the grid: along rows, columns and diagonals, and between them.
+/// A direction on the grid: along a row, a column or a diagonal, or half-way between them.
 struct Direction {
   int dx, dy;
 };
 inline constexpr int kDirections = 16;
-inline constexpr int kNeighbours = 8;  ///< directions that come first: towards the next nodes
+inline constexpr int kNeighbours = 8;  ///< the first directions, towards the next nodes
 DIC_HOST_DEVICE constexpr Direction direction(int k) {
   if (k < kNeighbours) {
     const int cell = k < 4 ? k : k + 1;
@@ -115,20 +118,21 @@ DIC_HOST_DEVICE constexpr Direction direction(int k) {
 
 /// Rounds of measurements with ever smaller parts: the whole subset, then half-planes and wedges.
 inline constexpr int kSplitRounds = 8;
-/// Is the part of a round a wedge of 90 degrees? Beside a curved edge or in a corner a half-plane may hold
-/// two motions.
+/// True if the part of a round is a wedge of 90 degrees. Beside a curved edge or in a corner, a half-plane
+/// may hold two motions.
 DIC_HOST_DEVICE constexpr bool is_wedge(int round) { return round >= 3 && round % 2 == 1; }
-/// px that remain beyond the centre on the far side, in a round.
+/// Width, px, of the part beyond the centre on the far side, in a round.
 DIC_HOST_DEVICE constexpr int kept_beyond_centre(int round, int radius) {
   return round == 1 ? 3 * radius / 4 : radius >> round / 2;
 }
-/// Iterations of a measurement with a part: its start is good, or else it is the wrong one.
+/// Most iterations of a measurement with a part: more would not help, because its start is either good or
+/// wrong.
 inline constexpr int kSplitIterations = 10;
-/// Nodes along the grid that are asked for a shape: beyond them the subsets have few pixels in common.
+/// Distance, nodes, up to which points lend their shape: subsets farther apart share few pixels.
 DIC_HOST_DEVICE constexpr int split_reach(int radius, int step) { return radius / step + 3; }
 
-/// The first trusted point in a direction from a node of a grid of nx x ny nodes; -1: none. point_at: [ny x
-/// nx], -1 where a node is no point.
+/// The first trusted point in a direction from a node of a grid of nx x ny nodes; -1 if there is none.
+/// point_at: [ny x nx], -1 for nodes without a point.
 template <typename Index, typename IsTrusted>
 DIC_HOST_DEVICE Index trusted_towards(int nx, int ny, const Index* point_at, Index node, Direction towards,
                                       int reach, IsTrusted&& is_trusted) {
@@ -145,14 +149,22 @@ DIC_HOST_DEVICE Index trusted_towards(int nx, int ny, const Index* point_at, Ind
   return -1;
 }
 
-/// The pixels towards (x, y), and `beyond` px of the other side of the centre.
+/// The pixels towards (x, y), and `beyond` px on the other side of the centre.
 DIC_HOST_DEVICE inline HalfPlane half_plane(double x, double y, int beyond) {
   return {x, y, -beyond * std::sqrt(x * x + y * y)};
 }
 
+/// The square subset of a point.
+struct SquareSubset {
+  std::int64_t point;
+  int x, y;    ///< centre, reference pixels
+  int radius;  ///< px
+};
+
 /// The part of a subset that lies towards a direction, in a round.
-DIC_HOST_DEVICE inline SubsetPart part_towards(std::int64_t point, Direction towards, int round, int radius) {
-  SubsetPart part{point, -radius, radius, -radius, radius};
+DIC_HOST_DEVICE inline SubsetPart part_towards(const SquareSubset& subset, Direction towards, int round) {
+  const int radius = subset.radius;
+  SubsetPart part{subset.point, -radius, radius, -radius, radius};
   const int x = towards.dx, y = towards.dy, beyond = kept_beyond_centre(round, radius);
   if (is_wedge(round)) {
     part.sides[0] = half_plane(x - y, x + y, beyond);
@@ -163,13 +175,14 @@ DIC_HOST_DEVICE inline SubsetPart part_towards(std::int64_t point, Direction tow
   return part;
 }
 
-/// A point may be so far beyond the middle of the outermost pixels, px: the start of one that is just there.
+/// Distance, px, by which a point may lie beyond the middle of the outermost pixels, so that the start of a
+/// point exactly there is accepted.
 inline constexpr double kAtBorder = 0.02;
 
-/// Cuts from a part of the subset at pixel (x, y) what is not in an image of width x height px after `shape`
-/// has moved it.
-DIC_HOST_DEVICE inline void clip_to_current(SubsetPart& part, int x, int y, const ShapeParameters& shape,
-                                            int radius, int width, int height) {
+/// Cuts from a part of a subset what is outside the current image after `shape` has moved it.
+DIC_HOST_DEVICE inline void clip_to_current(SubsetPart& part, const SquareSubset& subset,
+                                            const ShapeParameters& shape, Size image) {
+  const int radius = subset.radius;
   const auto bend = [radius](double xx, double xy, double yy) {
     return radius * radius * (std::abs(xx) / 2 + std::abs(xy) + std::abs(yy) / 2);
   };
@@ -180,47 +193,46 @@ DIC_HOST_DEVICE inline void clip_to_current(SubsetPart& part, int x, int y, cons
     if (centre + reach > size - 1 + kAtBorder)
       high = {-along_x, -along_y, bulge + centre - (size - 1) - kAtBorder};
   };
-  clip(part.sides[2], part.sides[3], x + shape.u, 1 + shape.ux, shape.uy,
-       bend(shape.uxx, shape.uxy, shape.uyy), width);
-  clip(part.sides[4], part.sides[5], y + shape.v, shape.vx, 1 + shape.vy,
-       bend(shape.vxx, shape.vxy, shape.vyy), height);
+  clip(part.sides[2], part.sides[3], subset.x + shape.u, 1 + shape.ux, shape.uy,
+       bend(shape.uxx, shape.uxy, shape.uyy), image.width);
+  clip(part.sides[4], part.sides[5], subset.y + shape.v, shape.vx, 1 + shape.vy,
+       bend(shape.vxx, shape.vxy, shape.vyy), image.height);
 }
 
-/// A part, and how many pixels it has; none where there is nothing to measure.
+/// A part and its number of pixels; 0 pixels if there is nothing to measure.
 struct CountedPart {
   SubsetPart part;
   int pixels = 0;
 };
 
-/// The part that a doubtful or lost point is measured with in a round, from the shape of a point in a
-/// direction, continued to it. At least half of the subset must be inside the current image.
-DIC_HOST_DEVICE inline CountedPart part_to_measure(std::int64_t point, int x, int y, int round,
-                                                   Direction towards, const ShapeParameters& shape,
-                                                   int radius, int width, int height) {
-  const int subset = 2 * radius + 1;
-  CountedPart whole{part_towards(point, towards, 0, radius)};
-  clip_to_current(whole.part, x, y, shape, radius, width, height);
+/// The part with which a doubtful or lost point is measured in a round. shape: the shape of a point in the
+/// given direction, continued to this point. At least half of the subset must be inside the current image.
+DIC_HOST_DEVICE inline CountedPart part_to_measure(const SquareSubset& subset, Direction towards, int round,
+                                                   const ShapeParameters& shape, Size image) {
+  const int side = 2 * subset.radius + 1;
+  CountedPart whole{part_towards(subset, towards, 0)};
+  clip_to_current(whole.part, subset, shape, image);
   whole.pixels = shrink_to_pixels(whole.part);
-  if (whole.pixels < subset * subset / 2) return CountedPart();
+  if (whole.pixels < side * side / 2) return CountedPart();
   if (round == 0) return whole;
-  CountedPart part{part_towards(point, towards, round, radius)};
-  clip_to_current(part.part, x, y, shape, radius, width, height);
+  CountedPart part{part_towards(subset, towards, round)};
+  clip_to_current(part.part, subset, shape, image);
   part.pixels = shrink_to_pixels(part.part);
-  return part.pixels < kLeastPart * subset * subset ? CountedPart() : part;
+  return part.pixels < kLeastPart * side * side ? CountedPart() : part;
 }
 
-/// Do two starts of a whole subset lead to the same place?
+/// True if two starts of a whole subset lead to the same place.
 DIC_HOST_DEVICE inline bool same_start(const ShapeParameters& a, const ShapeParameters& b) {
   const double du = a.u - b.u, dv = a.v - b.v;
   return du * du + dv * dv < 0.25;
 }
 
-/// The largest residual of a measurement with a part of so many pixels that is accepted.
+/// The largest accepted residual of a measurement with a part of `pixels` pixels.
 DIC_HOST_DEVICE inline float most_part_residual(const ResidualLevel& level, int pixels) {
   return level.known ? normal_residual(level, pixels, kPartMargin) : HUGE_VALF;
 }
 
-/// Is a measurement with a part of the subset right? predicted: the shape that it started from.
+/// True if a measurement with a part of the subset is accepted. predicted: the shape that it started from.
 template <typename Result>
 DIC_HOST_DEVICE bool is_accepted(const Result& result, const ShapeParameters& found,
                                  const ShapeParameters& predicted, const ResidualLevel& level, int pixels) {
@@ -230,12 +242,12 @@ DIC_HOST_DEVICE bool is_accepted(const Result& result, const ShapeParameters& fo
          !is_doubtful(result.zncc, result.residual_sd, level, pixels, kPartMargin);
 }
 
-/// A doubtful point that no part explains keeps its value where all neighbours around it predict that, to
-/// this many px.
+/// A doubtful point that no part explains keeps its value if all neighbours predict it within this distance,
+/// px.
 inline constexpr double kSplitAgreement = 0.3;
 
-/// Do all trusted points around a doubtful one predict its value? towards(direction): the trusted point
-/// there, or -1.
+/// True if all trusted points around a doubtful one, at least one, predict its value. towards(direction): the
+/// trusted point in this direction, or -1.
 template <typename Points, typename Index, typename Towards>
 DIC_HOST_DEVICE bool is_confirmed(const Points& points, Index i, Towards&& towards) {
   const ShapeParameters& found = points.shape(i);

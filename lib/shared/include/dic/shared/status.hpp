@@ -20,9 +20,9 @@ enum class Status : std::uint8_t {
 };
 inline constexpr int kStatusCount = 9;
 std::string_view to_string(Status status);
-/// True where a point of this status carries values.
+/// True if a point of this status carries values.
 constexpr bool has_values(Status s) { return s == Status::ok || s == Status::outlier; }
-/// True where a point was looked for in vain, and nothing tells that it left the image.
+/// True if the search for a point failed, and nothing indicates that it left the image.
 constexpr bool is_lost(Status s) {
   return !has_values(s) && s != Status::flat && s != Status::out_of_image && s != Status::masked;
 }

@@ -5,8 +5,8 @@
 #include <dic/shared/host_device.hpp>
 #include <limits>
 
-/// Strain from the displacements of a window of nodes: least-squares planes, strain measures. Definitions are
-/// those of <dic/fields.hpp>; for CPU and GPU.
+/// Strain from the displacements of a window of nodes, for CPU and GPU: least-squares planes and strain
+/// measures, as defined in <dic/fields.hpp>.
 namespace dic::strain {
 
 constexpr double missing = std::numeric_limits<double>::quiet_NaN();
@@ -25,7 +25,7 @@ struct Tensor {
   double xx, yy, xy;
 };
 
-/// On a complete window, the slopes are sums of i f and of j f, multiplied by this.
+/// Factor that turns the sums of i f and of j f over a complete window into slopes.
 inline double complete_window_scale(int window, int step) {
   double squares = 0;
   for (int i = -(window / 2); i <= window / 2; ++i) squares += i * i;
@@ -37,14 +37,14 @@ struct NodeMoments {
   double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
 };
 struct DataMoments {
-  double sum = 0, x = 0, y = 0;  ///< of f, x f, y f
+  double sum = 0, x = 0, y = 0;  ///< sums of f, x f, y f
 };
 
 /// The slopes of least-squares planes through an incomplete window.
 class PartialPlane {
  public:
-  /// Half of the window must have values. So many nodes are never on one line: the normal equations are
-  /// regular.
+  /// True if at least half of the window has values. So many nodes are never on one line, so the normal
+  /// equations are regular.
   DIC_HOST_DEVICE static bool has_enough(double nodes, int window) { return 2 * nodes >= window * window; }
 
   DIC_HOST_DEVICE PartialPlane(const NodeMoments& nodes, int step)
@@ -67,12 +67,12 @@ class PartialPlane {
 
  private:
   double x_, y_;         ///< means
-  double xx_, xy_, yy_;  ///< about them
+  double xx_, xy_, yy_;  ///< second moments about the means
   double scale_;
 };
 
-/// The bits of `usable` that are connected with bits of `reached` by steps to neighbouring usable bits. Bits
-/// are nodes of a row of `window` nodes.
+/// The bits of `usable` that are connected with bits of `reached` by steps to neighbouring usable bits. A bit
+/// stands for a node in a row of `window` nodes.
 template <typename Bits>
 DIC_HOST_DEVICE Bits spread_along(Bits reached, Bits usable, int window) {
   Bits up = usable, down = usable;  // runs of usable nodes of doubling length
@@ -95,7 +95,7 @@ DIC_HOST_DEVICE inline Tensor hencky(const Tensor& c, double det_f) {
   const double larger = mean + radius;
   const double smaller = det_f * det_f / larger;  // mean - radius would cancel
   const double h1 = std::log(larger) / 2, h2 = std::log(smaller) / 2;
-  // For isotropic C: the limit of the quotient.
+  // For isotropic C, the slope is the limit of the quotient.
   const double slope = radius > 1e-12 * mean ? (h1 - h2) / (2 * radius) : 1 / (2 * mean);
   const double trace_half = (h1 + h2) / 2;
   return {trace_half + slope * (c.xx - mean), trace_half + slope * (c.yy - mean), slope * c.xy};
@@ -107,7 +107,7 @@ DIC_HOST_DEVICE inline Tensor almansi(const Gradient& f, double det_f) {
   return {(1 - b.xx) / 2, (1 - b.yy) / 2, -b.xy / 2};
 }
 
-/// See strain_from_gradient of <dic/fields.hpp>.
+/// Strain tensor of a displacement gradient, as strain_from_gradient of <dic/fields.hpp>.
 DIC_HOST_DEVICE inline Tensor tensor_of(const Gradient& g, StrainMeasure measure) {
   if (measure == StrainMeasure::engineering) return {g.ux, g.vy, (g.uy + g.vx) / 2};
   if (measure == StrainMeasure::green_lagrange)  // (F^T F - I) / 2, written without the 1s that would cancel

@@ -9,17 +9,17 @@
 #include <dic/shared/subset_window.hpp>
 #include <vector>
 
-/// What noise of the displacements does to the strain (docs/theory.md, "Uncertainty of strain"); for CPU and
-/// GPU.
+/// Effect of the displacements' noise on the strain, for CPU and GPU (docs/theory.md, "Uncertainty of
+/// strain").
 namespace dic::strain {
 
-/// How a subset's error follows from the noise at its pixels (i, j from the centre):
-/// weight(i) weight(j) (flat + curved * (square(i) + square(j))), the least-squares estimate of a
-/// displacement at the centre, for pixels of even texture. The sum of its squares is 1.
+/// Kernel that gives a subset's error from the noise at its pixels (i, j from the centre): weight(i)
+/// weight(j) (flat + curved * (square(i) + square(j))). It is the least-squares estimate of a displacement at
+/// the centre, for pixels of even texture. The sum of its squares is 1.
 struct ErrorKernel {
   MeasuredSubsets subsets;
   int radius;
-  double total = 0;  ///< of the weights of a row
+  double total = 0;  ///< sum of the weights of a row
   double mean_square = 0, flat = 0, curved = 0;
 
   explicit ErrorKernel(const MeasuredSubsets& of) : subsets(of), radius(of.size / 2) {
@@ -29,7 +29,7 @@ struct ErrorKernel {
     for (int i = -radius; i <= radius; ++i) spread += weight(i) * square(i) * square(i);
     const double mean = 1 / (total * total);
     const double parabola = subsets.order < 2 ? 0 : -mean_square / (total * spread);
-    double plain = 0, mixed = 0, squares = 0;  // of squared weights
+    double plain = 0, mixed = 0, squares = 0;  // moments of the squared weights
     for (int i = -radius; i <= radius; ++i) {
       const double w = weight(i) * weight(i);
       plain += w, mixed += w * square(i), squares += w * square(i) * square(i);
@@ -40,23 +40,23 @@ struct ErrorKernel {
     curved = parabola / length;
   }
   double weight(int i) const { return window_weight<double>(subsets.weights, i, subsets.size); }
-  /// i^2 less its mean over the subset.
+  /// i^2 minus its mean over the subset.
   double square(int i) const { return double(i) * i - mean_square; }
 };
 
-/// Nodes from a border of the grid on for which subsets that the border cuts are known; a window that reaches
-/// from farther to the border is treated as one without them.
+/// Largest distance, nodes, from a border of the grid for which the effect of cut subsets is computed;
+/// windows with a centre farther away are treated as if no subset were cut.
 inline constexpr int most_border_nodes = 128;
 
-/// What the variance of a slope, or of a mean, along an axis is near a border of image or ROI, over that of
-/// whole subsets. By the position of the window's centre, in nodes from the border.
+/// Ratio of the variance of a slope, or of a mean, along an axis near a border of image or ROI to that of
+/// whole subsets, by the distance of the window's centre from the border, in nodes.
 struct BorderFactors {
-  int nodes = 0;  ///< beyond them: 1
+  int nodes = 0;  ///< number of entries; farther from the border the ratio is 1
   float slope[most_border_nodes], mean[most_border_nodes];
 };
 
-/// Sums over the pixels of an axis that two subsets have in common: of the kernels of the mean, of it times
-/// what the fit of slopes and curvatures adds to it, of the latter.
+/// Sums over the pixels of an axis that two subsets share: f = products of the kernels of the mean, c =
+/// products of the mean with what the fit of slopes and curvatures adds to it, d = products of the latter.
 struct AxisProducts {
   double f = 0, c = 0, d = 0;
 
@@ -64,17 +64,17 @@ struct AxisProducts {
     f += weight * other.f, c += weight * other.c, d += weight * other.d;
     return *this;
   }
-  /// Covariance of two displacements; this along one axis, `across` along the other one.
+  /// Covariance of two displacements with these products along one axis and `across` along the other.
   double with(const AxisProducts& across) const {
     return f * across.f + 2 * (c * across.f + f * across.c) + d * across.f + f * across.d + 2 * c * across.c;
   }
 };
 
-/// A subset along one axis whose pixels before a border are missing: the least-squares estimate of the
-/// displacement at its node weighs the pixel i with mean(i) + rest(i), for pixels of even texture.
+/// Kernel along one axis of a subset whose pixels beyond a border are missing: for pixels of even texture,
+/// the least-squares estimate of the displacement at its node weights pixel i by mean(i) + rest(i).
 class AxisKernel {
  public:
-  /// before: px from the node to the border.
+  /// before: distance from the node to the border, px.
   AxisKernel(const MeasuredSubsets& subsets, std::int64_t before)
       : subsets_(subsets), first_(static_cast<int>(-std::min<std::int64_t>(before, subsets.size / 2))) {
     for (int i = first_; i <= last(); ++i) total_ += weight(i), centre_ += weight(i) * i;
@@ -97,7 +97,7 @@ class AxisKernel {
  private:
   double weight(int i) const { return window_weight<double>(subsets_.weights, i, subsets_.size); }
   double power(int i, int exponent) const { return std::pow(i - centre_, exponent); }
-  /// A parabola, orthogonal to the mean and to the slope.
+  /// A parabola that is orthogonal to the mean and to the slope.
   double bent(int i) const { return power(i, 2) - square_ - cube_ / square_ * (i - centre_); }
 
   const MeasuredSubsets& subsets_;
@@ -105,7 +105,7 @@ class AxisKernel {
   double total_ = 0, centre_ = 0, square_ = 0, cube_ = 0, spread_ = 0;
 };
 
-/// b is so many px behind a.
+/// Products of two kernels, with b's node `apart` px after a's.
 inline AxisProducts products_of(const AxisKernel& a, const AxisKernel& b, std::int64_t apart) {
   AxisProducts sum;
   for (std::int64_t i = std::max<std::int64_t>(a.first(), b.first() + apart); i <= a.last(); ++i) {
@@ -118,10 +118,10 @@ inline AxisProducts products_of(const AxisKernel& a, const AxisKernel& b, std::i
   return sum;
 }
 
-/// Products of the subsets of nodes in a row from a border on, the first of which is at the border.
+/// Products of the subsets of all pairs of nodes in a row that starts at a border.
 class RowProducts {
  public:
-  /// cut: does the border cut subsets?
+  /// cut: true if the border cuts subsets.
   RowProducts(const MeasuredSubsets& subsets, int step, int nodes, bool cut)
       : nodes_(nodes), products_(static_cast<std::size_t>(nodes) * nodes) {
     std::vector<AxisKernel> kernels;
@@ -165,7 +165,7 @@ inline BorderFactors border_factors(const MeasuredSubsets& subsets, int step, in
   const RowProducts near(subsets, step, nodes, true), whole(subsets, step, std::max(nodes, window), false);
   const AxisProducts slope_across = whole.slope(0, window - 1), mean_across = whole.mean(0, window - 1);
   const AxisProducts& across = whole.of(0, 0);
-  // Variance of the nodes that strain::NodeVariances looks at, over that of a whole subset.
+  // Variance at the nodes used by strain::NodeVariances, relative to that of a whole subset.
   const auto growth = [&](int k) { return near.of(k, k).with(across) / across.with(across); };
   const int distance = window / 3;
   for (int k = 0; k < factors.nodes; ++k) {
@@ -181,9 +181,9 @@ inline BorderFactors border_factors(const MeasuredSubsets& subsets, int step, in
   return factors;
 }
 
-/// Correlation of the errors of subsets at different nodes: that of their kernels, of which the pixels that
-/// both have count. A sum of products of functions of the lag along x and along y, in nodes:
-/// ff F F + 2 fc (F C + C F) + cc (F D + D F + 2 C C).
+/// Correlation of the errors of subsets at different nodes: that of their kernels over the shared pixels. It
+/// is a sum of products of functions of the lag along x and along y, in nodes: ff F F + 2 fc (F C + C F) + cc
+/// (F D + D F + 2 C C).
 struct ErrorCorrelation {
   float per_square_px = 1;  ///< 1 / step^2
   float ff = 1, fc = 0, cc = 0;
@@ -201,7 +201,7 @@ struct ErrorCorrelation {
     for (int lag = 0; lag < largest_window; ++lag) fill(kernel, lag, lag * step_px);
   }
 
-  /// Between nodes that are so many nodes apart, both below largest_window.
+  /// Correlation between nodes with these lags, both below largest_window.
   double at(int lag_x, int lag_y) const {
     const double fx = f[lag_x], cx = c[lag_x], dx = d[lag_x], fy = f[lag_y], cy = c[lag_y], dy = d[lag_y];
     return ff * fx * fy + 2 * fc * (fx * cy + cx * fy) + cc * (fx * dy + dx * fy + 2 * cx * cy);
@@ -221,7 +221,7 @@ struct ErrorCorrelation {
   }
 };
 
-/// Covariance of the slopes d/dx and d/dy of a plane through a window, for errors of variance 1; 1/px^2.
+/// Covariance of the slopes d/dx and d/dy of a plane fitted to a window, for errors of variance 1, 1/px^2.
 struct SlopeCovariance {
   float xx, xy, yy;
 };
@@ -230,11 +230,11 @@ struct SlopeCovariance {
 struct RowVariances {
   float slope_f = 0, slope_c = 0, slope_d = 0, mean_f = 0, mean_c = 0, mean_d = 0;
 
-  /// `width`: of the row in nodes, above 1; fractions interpolate.
+  /// width: of the row, nodes, above 1; fractions interpolate.
   DIC_HOST_DEVICE RowVariances(const ErrorCorrelation& errors, float width) {
     for (int lag = 0; static_cast<float>(lag) < width && lag < largest_window; ++lag) {
       const float distance = static_cast<float>(lag), pairs = (lag > 0 ? 2 : 1) * (width - distance);
-      // The sum of i (i + lag) over pairs of nodes of the row, i counted from its centre.
+      // Sum of i (i + lag) over pairs of nodes of the row, i counted from its centre.
       const float slope = pairs * ((width - distance) * (width - distance) - 1 - 3 * distance * distance);
       slope_f += slope * errors.f[lag], mean_f += pairs * errors.f[lag];
       if (errors.is_box) continue;
@@ -247,13 +247,15 @@ struct RowVariances {
   }
 };
 
-/// Variance of the product of two functionals of a rectangle's rows and columns, of errors of variance 1.
+/// Variance of the product of a functional of a rectangle's rows and one of its columns, for errors of
+/// variance 1.
 DIC_HOST_DEVICE inline float combined(const ErrorCorrelation& errors, float f_x, float c_x, float d_x,
                                       float f_y, float c_y, float d_y) {
   return errors.ff * f_x * f_y + 2 * errors.fc * (c_x * f_y + f_x * c_y) +
          errors.cc * (d_x * f_y + f_x * d_y + 2 * c_x * c_y);
 }
-/// Variance of the slope along rows, per node, of a window that is so wide along it and across it.
+/// Variance of the slope along one axis, per node^2, of a window with these row variances along and across
+/// it.
 DIC_HOST_DEVICE inline float rectangle_slope(const ErrorCorrelation& errors, const RowVariances& along,
                                              const RowVariances& across) {
   return combined(errors, along.slope_f, along.slope_c, along.slope_d, across.mean_f, across.mean_c,
@@ -266,8 +268,8 @@ inline SlopeCovariance complete_window_covariance(const ErrorCorrelation& errors
   return {variance, 0, variance};
 }
 
-/// The same for a window with missing nodes: that of a rectangle with the same moments, of which single nodes
-/// are missing. xx, xy, yy: central moments of its n nodes, summed, in nodes.
+/// Covariance for a window with missing nodes: that of a rectangle with the same moments and single missing
+/// nodes. xx, xy, yy: sums of the central second moments of its n nodes, in nodes.
 DIC_HOST_DEVICE inline SlopeCovariance partial_window_covariance(const ErrorCorrelation& errors, double n,
                                                                  double xx, double xy, double yy) {
   const auto nodes = static_cast<float>(n);
@@ -275,8 +277,8 @@ DIC_HOST_DEVICE inline SlopeCovariance partial_window_covariance(const ErrorCorr
   const float width = std::sqrt(12 * spread_x + 1), height = std::sqrt(12 * spread_y + 1);
   const RowVariances row(errors, width), column(errors, height);
   float x = rectangle_slope(errors, row, column), y = rectangle_slope(errors, column, row);
-  // Errors that lie on a plane in the whole window are the same for the nodes that are left. The others count
-  // for more the fewer there are.
+  // Errors that lie on a plane over the whole window are unchanged for the remaining nodes. The other errors
+  // count more, the fewer nodes remain.
   const float mean =
       combined(errors, row.mean_f, row.mean_c, row.mean_d, column.mean_f, column.mean_c, column.mean_d);
   const float off_plane = fmaxf(1 - mean - x * spread_x - y * spread_y, 0.0F);
@@ -287,7 +289,7 @@ DIC_HOST_DEVICE inline SlopeCovariance partial_window_covariance(const ErrorCorr
   return {x * scale, -skew * std::sqrt(x * y) * scale, y * scale};
 }
 
-/// The covariance at node (i, j) of a grid of nx x ny nodes, where borders cut subsets.
+/// Covariance at node (i, j) of a grid of nx x ny nodes, corrected for subsets that borders cut.
 DIC_HOST_DEVICE inline SlopeCovariance near_borders(SlopeCovariance covariance, const BorderFactors& border,
                                                     int i, int j, int nx, int ny) {
   float slope_x = 1, slope_y = 1, mean_x = 1, mean_y = 1;
@@ -304,8 +306,8 @@ struct NodeSigmas {
   float u, v;
 };
 
-/// Variances of u and v around a node: means over it and four nodes of its window, of those that are
-/// measured. `sigma_at(di, dj)` returns the sigmas of a node, NaN where there is none.
+/// Variances of u and v around a node: means over the measured ones among it and four nodes of its window.
+/// sigma_at(di, dj): the sigmas of a node, NaN if not measured.
 struct NodeVariances {
   float u = 0, v = 0;
 
@@ -318,27 +320,28 @@ struct NodeVariances {
       u += sigma.u * sigma.u, v += sigma.v * sigma.v;
       count += 1;
     };
-    const int distance = window / 3;  // where the nodes lie that decide about the slope
+    const int distance = window / 3;  // distance of the nodes that determine the slope
     add(0, 0);
     add(-distance, -distance), add(distance, -distance), add(-distance, distance), add(distance, distance);
-    u /= count, v /= count;  // NaN where nothing is measured
+    u /= count, v /= count;  // NaN if nothing is measured
   }
 };
 
-/// The change of a strain when the deformation gradient F changes by d.
+/// Change of the Green-Lagrange strain if the deformation gradient F changes by d.
 DIC_HOST_DEVICE inline Tensor green_lagrange_change(const Gradient& f, const Gradient& d) {
   return {f.ux * d.ux + f.vx * d.vx, f.uy * d.uy + f.vy * d.vy,
           (f.ux * d.uy + f.uy * d.ux + f.vx * d.vy + f.vy * d.vx) / 2};
 }
 
-/// Along the principal axes of C the logarithm acts on each component by a divided difference.
+/// Change of the Hencky strain: in the principal axes of C, the logarithm acts on each component by a divided
+/// difference.
 DIC_HOST_DEVICE inline Tensor hencky_change(const Gradient& f, const Gradient& d) {
-  const Tensor c = right_cauchy_green(f), half = green_lagrange_change(f, d);  // of C, half of its change
+  const Tensor c = right_cauchy_green(f), half = green_lagrange_change(f, d);  // C and half of its change
   const double mean = (c.xx + c.yy) / 2, difference = (c.xx - c.yy) / 2;
   const double radius = std::hypot(difference, c.xy), det = f.ux * f.vy - f.uy * f.vx;
   const double larger = mean + radius, smaller = det * det / larger;
   const bool isotropic = radius <= 1e-7 * mean;
-  // Twice the angle of the principal axes.
+  // Cosine and sine of twice the angle of the principal axes.
   const double cos = isotropic ? 1 : difference / radius, sin = isotropic ? 0 : c.xy / radius;
   const double shear_factor = isotropic ? 1 / mean : (std::log(larger) - std::log(smaller)) / (2 * radius);
   const double centre = (half.xx + half.yy) / 2, half_difference = (half.xx - half.yy) / 2;
@@ -350,7 +353,7 @@ DIC_HOST_DEVICE inline Tensor hencky_change(const Gradient& f, const Gradient& d
   return {new_centre + turned, new_centre - turned, new_axial * sin + shear * cos};
 }
 
-/// e = (I - B) / 2 with B = F^-T F^-1 changes by (L^T B + B L) / 2, L = d F^-1.
+/// Change of the Almansi strain: e = (I - B) / 2 with B = F^-T F^-1 changes by (L^T B + B L) / 2, L = d F^-1.
 DIC_HOST_DEVICE inline Tensor almansi_change(const Gradient& f, const Gradient& d) {
   const double det = f.ux * f.vy - f.uy * f.vx;
   const Gradient g = {f.vy / det, -f.uy / det, -f.vx / det, f.ux / det};
@@ -379,8 +382,8 @@ struct Sigmas {
   float exx, eyy, exy;
 };
 
-/// Standard deviations of the strain at a displacement gradient, to first order of the noise; errors of u and
-/// v are independent.
+/// Standard deviations of the strain at a displacement gradient, to first order of the noise; the errors of u
+/// and v are taken as independent.
 DIC_HOST_DEVICE inline Sigmas sigmas_of(const Gradient& gradient, StrainMeasure measure,
                                         const SlopeCovariance& unit, const NodeVariances& variances) {
   const Gradient f = {1 + gradient.ux, gradient.uy, gradient.vx, 1 + gradient.vy};

@@ -9,7 +9,7 @@ namespace dic {
 
 /// One side of a line through a subset: the pixels (i, j) from its centre with x i + y j >= least.
 struct HalfPlane {
-  double x = 0, y = 0, least = 0;  ///< these: all pixels
+  double x = 0, y = 0, least = 0;  ///< default: all pixels
 };
 
 /// Columns of a part in one row, inclusive.
@@ -19,23 +19,23 @@ struct PartRow {
   DIC_HOST_DEVICE constexpr int count() const { return last < first ? 0 : last - first + 1; }
 };
 
-/// A part of a subset's pixels, relative to its centre: those of a rectangle (inclusive) that are in all of
-/// some half-planes. It is convex, and has its centre, or no pixel at all.
+/// A part of a subset's pixels, relative to its centre: the pixels of a rectangle (inclusive) that lie in all
+/// half-planes. It is convex and contains the centre, or is empty.
 struct SubsetPart {
-  static constexpr int kMostSides = 6;  ///< two of its own; the borders of the current image
+  static constexpr int kMostSides = 6;  ///< two of the part itself, four borders of the current image
 
   std::int64_t point = 0;
   int left = 0, right = 0, top = 0, bottom = 0;
-  /// A residual that stays much larger is not worth further iterations, grey levels (icgn::is_hopeless).
+  /// Iterations stop early if the residual stays much larger than this, grey levels (icgn::is_hopeless).
   float most_residual = std::numeric_limits<float>::infinity();
   HalfPlane sides[kMostSides] = {};
 
   DIC_HOST_DEVICE constexpr int width() const { return right - left + 1; }
   DIC_HOST_DEVICE constexpr int height() const { return bottom - top + 1; }
-  /// Of the rectangle, px.
+  /// Number of pixels of the rectangle.
   DIC_HOST_DEVICE constexpr int area() const { return width() > 0 && height() > 0 ? width() * height() : 0; }
   DIC_HOST_DEVICE constexpr void clear() { right = left - 1; }
-  /// Does every pixel of the rectangle count?
+  /// True if every pixel of the rectangle belongs to the part.
   DIC_HOST_DEVICE constexpr bool is_rectangle() const {
     for (const HalfPlane& side : sides)
       if (side.x != 0 || side.y != 0 || side.least != 0) return false;
@@ -59,11 +59,11 @@ struct SubsetPart {
   }
 };
 
-/// The share of a subset's pixels that a measurement of a part needs at least.
+/// Smallest share of a subset's pixels that a part must have to be measured.
 inline constexpr double kLeastPart = 0.25;
 
-/// Shrinks the rectangle of a part to its pixels, drops rows that an empty one parts from the centre, and
-/// half- planes that then cut nothing off. Returns how many pixels there are.
+/// Shrinks the rectangle of a part to its pixels; drops rows that an empty row separates from the centre, and
+/// half-planes that then cut nothing off. Returns the number of pixels.
 DIC_HOST_DEVICE inline int shrink_to_pixels(SubsetPart& part) {
   const auto has_centre = [](const PartRow& row) { return row.first <= 0 && row.last >= 0; };
   if (part.area() == 0 || part.top > 0 || part.bottom < 0 || !has_centre(part.row(0))) {

@@ -4,10 +4,10 @@
 
 namespace dic {
 
-/// How much a pixel of a subset counts, by its position in it.
+/// Weight of a pixel by its position in the subset.
 enum class SubsetWeights : std::uint8_t {
   uniform,   ///< all the same
-  gaussian,  ///< 1 at the centre; standard deviation of a quarter of the subset along both axes
+  gaussian,  ///< 1 at the centre; standard deviation is a quarter of the subset's side along both axes
 };
 
 }  // namespace dic

@@ -6,13 +6,13 @@
 
 namespace dic {
 
-/// Standard deviation of the Gaussian window over the side of the subset, where it ends at two standard
-/// deviations. For orders 0 and 1 its noise is that of a uniform subset of four fifths of the side, its
-/// spatial resolution that of three quarters.
+/// Standard deviation of the Gaussian window as a fraction of the subset's side; the window ends at two
+/// standard deviations. For orders 0 and 1, its noise is that of a uniform subset of four fifths of the side,
+/// its spatial resolution that of three quarters.
 inline constexpr double kWindowSd = 0.25;
 
-/// Weight of a column (or row) at a distance, px, from the centre of a subset of this side. That of a pixel
-/// is the product of both.
+/// Weight of a column (or row) at a distance, px, from the centre of a subset of this side, px. The weight of
+/// a pixel is the product of those of its column and row.
 template <typename T>
 DIC_HOST_DEVICE T window_weight(SubsetWeights weights, T distance, int subset) {
   using std::exp;

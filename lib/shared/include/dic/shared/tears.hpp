@@ -3,17 +3,17 @@
 #include <cmath>
 #include <dic/shared/host_device.hpp>
 
-/// Nodes beside a crack or an edge that points on both sides were measured at, for CPU and GPU: no window of
-/// strain may reach across.
+/// Finds nodes beside a crack or an edge with measured points on both sides, for CPU and GPU: no strain
+/// window may reach across it.
 namespace dic::strain {
 
-/// Change of a displacement between two neighbouring nodes that is no tear: the slope may change by so many
-/// px per px from step to step, and noise adds so many sigma (four nodes take part).
+/// Tolerance for the change of a displacement between neighbouring nodes that is no tear: the slope may
+/// change by tear_slope px per px from step to step, and noise adds tear_sigmas sigma (four nodes take part).
 constexpr double tear_slope = 0.05, tear_sigmas = 12;
 
-/// Is the material torn between two neighbouring nodes? before, here, there, beyond: a displacement at four
-/// nodes in a row, NaN where it is not known; the step between the inner two is in question. It is a tear if
-/// it differs from both steps beside it, or from the one that is known.
+/// True if the material is torn between `here` and `there`. before, here, there, beyond: a displacement at
+/// four nodes in a row, NaN if unknown. The step between the inner two is a tear if it differs from both
+/// steps beside it, or from the only known one.
 DIC_HOST_DEVICE inline bool is_torn(double before, double here, double there, double beyond,
                                     double tolerance) {
   const double step = there - here, left = here - before, right = beyond - there;
@@ -22,13 +22,14 @@ DIC_HOST_DEVICE inline bool is_torn(double before, double here, double there, do
   return (other_left && (other_right || std::isnan(right))) || (other_right && std::isnan(left));
 }
 
-/// Displacements and their sigma at a node, px; NaN where there is none.
+/// Displacements and their sigma at a node, px; NaN if not measured.
 struct TearNode {
   double u, v;
   float sigma_u, sigma_v;
 };
 
-/// Are the steps to both sides of a node alike, whatever sigma is? Then the material is torn on neither.
+/// True if the steps to both sides of a node are alike regardless of sigma. Then the material is torn on
+/// neither side.
 DIC_HOST_DEVICE inline bool is_smooth(const TearNode& before, const TearNode& here, const TearNode& there,
                                       int step) {
   const double tolerance = tear_slope * step;
@@ -36,8 +37,8 @@ DIC_HOST_DEVICE inline bool is_smooth(const TearNode& before, const TearNode& he
          std::fabs(before.v + there.v - 2 * here.v) < 0.99 * tolerance;
 }
 
-/// Is the material torn on one of the four sides of a node? at(di, dj): the node at that offset. Without
-/// known sigma nothing is.
+/// True if the material is torn on one of the four sides of a node. at(di, dj): the node at that offset.
+/// Without known sigma, nothing counts as torn.
 template <typename At>
 DIC_HOST_DEVICE bool is_beside_tear(const At& at, int step) {
   const TearNode here = at(0, 0);

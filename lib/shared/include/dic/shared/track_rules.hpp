@@ -3,12 +3,13 @@
 #include <cmath>
 #include <cstdint>
 #include <dic/shared/host_device.hpp>
+#include <dic/shared/image_view.hpp>
 #include <dic/shared/shape_parameters.hpp>
 #include <dic/shared/status.hpp>
 #include <dic/shared/uncertainty.hpp>
 
-/// Rules of tracking a grid of points, for CPU and GPU: the start of a point, whether it is refined again or
-/// given up, depending on its neighbours on the grid.
+/// Rules for tracking a grid of points, on CPU and GPU: where a point starts, and whether it is refined again
+/// or given up, depending on its neighbours on the grid.
 ///
 /// A rule reads the points 0 .. count - 1, in the order of the rows of the grid, through an object with
 ///
@@ -24,40 +25,48 @@
 /// result does not depend on the order.
 namespace dic::track {
 
-inline constexpr float kCertain = 0.9f;  ///< zncc of a point that needs no confirmation by neighbours
+inline constexpr float kCertain = 0.9f;  ///< zncc from which a point needs no confirmation by neighbours
 inline constexpr double kAgreement =
     2.0;  ///< largest distance, px, between a point and its prediction from a neighbour
-inline constexpr int kSmallIsland = 12;  ///< points that agree only among themselves
-/// Rows of nodes around a point that decide whether it, or a neighbour of it, belongs to a small island.
+/// Largest size of an island: points that agree only among themselves.
+inline constexpr int kSmallIsland = 12;
+/// Number of rows of nodes around a point that decide whether it, or one of its neighbours, belongs to a
+/// small island.
 inline constexpr int kIslandReach = kSmallIsland + 1;
 
-/// Position of a material point of the original reference in the image that is the reference now.
+/// Position of a material point of the original reference in the current reference.
 struct MaterialPoint {
   double u = 0, v = 0;                   ///< displacement from the original reference to this one, px
-  double dx = 0, dy = 0;                 ///< from the subset's (whole-pixel) centre to the point, px
-  float variance_u = 0, variance_v = 0;  ///< of u and v, px^2
-  Status status = Status::ok;            ///< why it could not be followed this far
+  double dx = 0, dy = 0;                 ///< offset of the point from the subset's (whole-pixel) centre, px
+  float variance_u = 0, variance_v = 0;  ///< variances of u and v, px^2
+  Status status = Status::ok;            ///< ok, or why the point could not be followed this far
 };
 
-/// Follows a point of the original reference into an image of width x height px, by the displacement that was
-/// measured there. (x, y): its pixel in the original reference; receives the pixel in the image.
-DIC_HOST_DEVICE inline MaterialPoint followed(Status status, double u, double v, float sigma_u, float sigma_v,
-                                              int width, int height, int& x, int& y) {
+/// Values of a field at one point.
+struct FieldValues {
+  Status status = Status::ok;
+  double u = 0, v = 0;             ///< displacement, px
+  float sigma_u = 0, sigma_v = 0;  ///< px
+};
+
+/// Follows a point of the original reference into an image, by the displacement that was measured there. (x,
+/// y): its pixel in the original reference; receives the pixel in the image.
+DIC_HOST_DEVICE inline MaterialPoint followed(const FieldValues& found, Size image, int& x, int& y) {
   MaterialPoint m;
-  m.status = status == Status::outlier ? Status::ok : status;
+  m.status = found.status == Status::outlier ? Status::ok : found.status;
   if (m.status != Status::ok) return m;
-  m.u = u;
-  m.v = v;
-  m.variance_u = sigma_u * sigma_u;
-  m.variance_v = sigma_v * sigma_v;
-  const double px = x + u, py = y + v;
+  m.u = found.u;
+  m.v = found.v;
+  m.variance_u = found.sigma_u * found.sigma_u;
+  m.variance_v = found.sigma_v * found.sigma_v;
+  const double px = x + found.u, py = y + found.v;
   x = static_cast<int>(std::lround(px));
   y = static_cast<int>(std::lround(py));
   m.dx = px - x;
   m.dy = py - y;
-  if (x < 0 || y < 0 || x >= width || y >= height) m.status = Status::out_of_image;
-  x = x < 0 ? 0 : x < width ? x : width - 1;
-  y = y < 0 ? 0 : y < height ? y : height - 1;
+  if (x < 0 || y < 0 || x >= image.width || y >= image.height) m.status = Status::out_of_image;
+  x = x < 0 ? 0 : x < image.width ? x : image.width - 1;
+  y = y < 0 ? 0 : y < image.height ? y : image.height - 1;
   return m;
 }
 
@@ -65,7 +74,7 @@ DIC_HOST_DEVICE inline MaterialPoint followed(Status status, double u, double v,
 struct Cells {
   int x0 = 0, y0 = 0, step = 1, nx = 0, ny = 0;
 
-  /// The node whose cell a pixel is in, or the nearest one.
+  /// The node whose cell contains a pixel, or else the nearest node.
   DIC_HOST_DEVICE std::int64_t node_of(int x, int y) const {
     return std::int64_t{index(y - y0, ny)} * nx + index(x - x0, nx);
   }
@@ -77,8 +86,8 @@ struct Cells {
   }
 };
 
-/// Calls mark(x, y) for the pixels of a later image, of width x height px, to which the pixel (x, y) of the
-/// original reference moves with its node `m`: 2 x 2 px, because stretched cells must not leave gaps.
+/// Calls mark(x, y) for the pixels of a later image, of width x height px, to which pixel (x, y) of the
+/// original reference moves with its node `m`: 2 x 2 px, so that stretched cells leave no gaps.
 template <typename Mark>
 DIC_HOST_DEVICE void mark_moved_pixel(int x, int y, const MaterialPoint& m, int width, int height,
                                       Mark&& mark) {
@@ -88,8 +97,8 @@ DIC_HOST_DEVICE void mark_moved_pixel(int x, int y, const MaterialPoint& m, int 
       if (a >= 0 && b >= 0 && a < width && b < height) mark(a, b);
 }
 
-/// Calls visit(point) for the up to 8 neighbours of a grid node that are points. point_at: [ny x nx], -1
-/// where a node is no point.
+/// Calls visit(point) for the up to 8 neighbours of a grid node that are points. point_at: [ny x nx], -1 for
+/// nodes without a point.
 template <typename Index, typename Visit>
 DIC_HOST_DEVICE void for_each_neighbour(int nx, int ny, const Index* point_at, Index node, Visit&& visit) {
   const Index row = node / nx, column = node - row * nx;
@@ -120,7 +129,7 @@ DIC_HOST_DEVICE ShapeParameters predicted_shape(const Points& points, Index from
   return extrapolated(points.shape(from), points.x(to) - points.x(from), points.y(to) - points.y(from));
 }
 
-/// Is point b measured, and close to where `shape`, that of point a, predicts it?
+/// True if point b is measured and close to its prediction by `shape`, the shape of point a.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE bool confirms(const Points& points, const ShapeParameters& shape, Index a, Index b) {
   if (points.status(b) != Status::ok) return false;
@@ -132,7 +141,7 @@ DIC_HOST_DEVICE bool confirms(const Points& points, const ShapeParameters& shape
 
 // ---- starts, recovery ----
 
-/// The measured neighbour of highest zncc, of equal ones the first; -1: none is measured.
+/// The measured neighbour of highest zncc, the first of equal ones; -1 if none is measured.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE Index best_neighbour(const Points& points, Index i) {
   Index best = -1;
@@ -142,14 +151,14 @@ DIC_HOST_DEVICE Index best_neighbour(const Points& points, Index i) {
   return best;
 }
 
-/// The point of the last frame from whose shape a point starts: itself where it was measured, else its best
-/// neighbour; -1: none.
+/// The point of the last frame whose shape gives the start of a point: itself if it was measured, otherwise
+/// its best neighbour; -1 if there is none.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE Index start_source(const Points& last, Index i) {
   return last.status(i) == Status::ok ? i : best_neighbour(last, i);
 }
 
-/// Is a point to be refined again from its best neighbour? Yes, if it has a freshly measured neighbour, and
+/// True if a point must be refined again from its best neighbour: it has a freshly measured neighbour, and it
 /// is lost or contradicts that neighbour with a lower and uncertain zncc. fresh[i]: measured in the last
 /// wave.
 template <typename Points, typename Fresh, typename Index>
@@ -166,7 +175,7 @@ DIC_HOST_DEVICE bool needs_recovery(const Points& points, const Fresh& fresh, In
   return contradicts;
 }
 
-/// Does a new result replace the last one of its point? A failure does only if it is the first result.
+/// True if a new result replaces the last one of its point. A failure only replaces a missing result.
 template <typename Result>
 DIC_HOST_DEVICE bool replaces(const Result& result, const Result& known) {
   if (result.status != Status::ok) return known.iterations == 0;
@@ -175,11 +184,11 @@ DIC_HOST_DEVICE bool replaces(const Result& result, const Result& known) {
 
 // ---- statuses ----
 
-// A refinement may converge to a wrong place with a fair zncc, and neighbours may start from there. Such
+// A refinement may converge to a wrong place with a fair zncc, and its neighbours may start from there. Such
 // points form small islands: the points around them are lost or contradict them.
 
-/// Neighbours of an uncertain point. Bit k: the k-th neighbour is an uncertain point, too, and agrees. Then
-/// kContested and kConfirmed. 0 for all points that are not uncertain.
+/// Bit set about the neighbours of an uncertain point. Bit k: the k-th neighbour is uncertain too, and
+/// agrees. Higher bits: kContested and kConfirmed. 0 for all points that are not uncertain.
 using NeighbourSupport = std::uint16_t;
 inline constexpr NeighbourSupport kContested = 1 << 8;  ///< a neighbour is lost or contradicts
 inline constexpr NeighbourSupport kConfirmed = 1 << 9;  ///< a certain neighbour agrees
@@ -199,8 +208,8 @@ DIC_HOST_DEVICE NeighbourSupport neighbour_support(const Points& points, Index i
   return static_cast<NeighbourSupport>(supports);
 }
 
-/// Is a point to be given up because it belongs to a small island that is contested and not confirmed?
-/// supports[n]: for all points. island: scratch memory for kSmallIsland indices.
+/// True if a point must be given up because it belongs to a small island that is contested and not confirmed.
+/// supports[n]: neighbour_support of all points. island: scratch memory for kSmallIsland indices.
 template <typename Points, typename AllSupports, typename Index, typename Island>
 DIC_HOST_DEVICE bool unconfirmed(const Points& points, const AllSupports& supports, Index i,
                                  Island&& island) {
@@ -223,16 +232,16 @@ DIC_HOST_DEVICE bool unconfirmed(const Points& points, const AllSupports& suppor
   return (found & (kContested | kConfirmed)) == kContested;
 }
 
-/// Along one axis: does the part of a subset centred at `at` that is within the pixels 0 .. size - 1 leave
-/// them when it is displaced?
+/// True if, along one axis, the part of a subset centred at `at` that is within the pixels 0 .. size - 1
+/// leaves them when displaced.
 DIC_HOST_DEVICE constexpr bool leaves(int at, double displacement, int radius, int size) {
   const int before = radius < at ? radius : at, after = radius < size - 1 - at ? radius : size - 1 - at;
   return at + displacement - before < -0.5 || at + displacement + after > size - 0.5;
 }
 
-/// Did a lost point leave the image? Its position is predicted from the nearest measured point, `from`, by
+/// True if a lost point left the image. Its position is predicted from the nearest measured point, `from`, by
 /// steps on the grid (waves from all measured points; a point takes `from` of its first neighbour in the last
-/// wave). To first order, because a curvature predicts little at a distance.
+/// wave). The prediction is of first order, because a curvature predicts little at a distance.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE bool has_left_image(const Points& points, Index i, Index from, int radius, int width,
                                     int height) {
@@ -244,7 +253,7 @@ DIC_HOST_DEVICE bool has_left_image(const Points& points, Index i, Index from, i
 
 // ---- uncertainty ----
 
-/// Nodes around a point, a quarter to half a subset away, along the grid; -1 where there is no point.
+/// Points around a point, along the grid, a quarter to half a subset away; -1 if there is none.
 template <typename Index>
 struct Cross {
   Index left = -1, right = -1, above = -1, below = -1;
@@ -258,21 +267,21 @@ DIC_HOST_DEVICE Cross<Index> cross_around(int nx, int ny, const Index* point_at,
           row + reach < ny ? point_at[node + down] : Index{-1}};
 }
 
-/// Nodes to the points on both sides that tell how the field bends.
+/// Distance, nodes, to the points on both sides that tell how the field bends.
 inline int bend_reach(int subset, int step) {
   const int nodes = static_cast<int>(std::lround(0.5 * subset / step));
   return nodes > 1 ? nodes : 1;
 }
 
-/// How far the bending of the field displaces a subset, along one axis: so many times the change of the slope
-/// per px times the mean squared distance of the subset's pixels (order 1), or of the change of the curvature
-/// from those on both sides times that (order 2). A parabola displaces the mean of a subset by half; kinks
-/// displace by more, for order 2 by very much more.
+/// Factors of the bias of a subset by the bending of the field, along one axis: bias = factor * mean squared
+/// distance of the subset's pixels * change of the slope per px (order 1), or * deviation of the curvature
+/// from those on both sides (order 2). A parabola displaces the mean of a subset by a factor of one half;
+/// kinks displace it by more, for order 2 by very much more.
 inline constexpr float kBendOfSlopes = 0.75F, kBendOfCurvatures = 0.264F;
 
-/// Are two points a px apart on one body, for all that their slopes say? Their displacements then differ by
-/// something between what both slopes predict. Of slopes alone, bodies that turn against each other look like
-/// one that bends. noise: variance of a displacement.
+/// True if two points, `apart` px from each other, may be on one body: the difference of their displacements
+/// then lies between what both slopes predict. Judged by the slopes alone, bodies that turn against each
+/// other look like one that bends. noise: variance of a displacement, px^2.
 DIC_HOST_DEVICE inline bool may_bend(const Components& difference, const Components& slope,
                                      const Components& slope_there, float apart, float noise) {
   const float du = difference.u - 0.5F * apart * (slope.u + slope_there.u),
@@ -281,8 +290,8 @@ DIC_HOST_DEVICE inline bool may_bend(const Components& difference, const Compone
   return du * du + dv * dv <= 0.25F * (bend_u * bend_u + bend_v * bend_v) + 18 * noise;
 }
 
-/// Squares of how far the bending of the field displaces a measured point, px^2; a rough estimate, of order 1
-/// and 2. Along each axis the points on both sides tell it, if they are on the same body.
+/// Squared bias of a measured point by the bending of the field, px^2; a rough estimate for orders 1 and 2.
+/// Along each axis it comes from the points on both sides, if they are on the same body.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<Index>& cross,
                                    const NoiseModel& model) {
@@ -307,7 +316,7 @@ DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<In
       u = factor * (slope_b.u - slope_a.u);
       v = factor * (slope_b.v - slope_a.v);
       const float noise = points.own_sigma(i) * points.own_sigma(i);
-      if (!(u * u + v * v > noise)) return;  // noise: most points end here
+      if (!(u * u + v * v > noise)) return;  // mere noise: most points end here
       const auto one_body = [&](Index n, const ShapeParameters& there, const Components& slope_there) {
         return may_bend(components(there.u - here.u, there.v - here.v), slope(here), slope_there,
                         at(n) - at(i), noise);
@@ -322,15 +331,16 @@ DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<In
   return square;
 }
 
-/// What of the square of a bend counts, px^2. Noise alone makes sigma more than a fifth larger at 1 point in
-/// 100 with order 1, at 7 with order 2.
+/// The part of a squared bend that counts in sigma, px^2. Noise alone makes sigma more than a fifth larger at
+/// 1 point in 100 with order 1, and at 7 in 100 with order 2.
 DIC_HOST_DEVICE inline float bend_variance(float square, float noise_variance) {
   const float rest = square - 1.5F * noise_variance;
   return rest > 0 ? rest : 0;
 }
 
-/// Is a measured point itself no longer in the image, beyond the middle of the outermost pixels? Noise
-/// decides about one that is there: within three sigma it counts as inside. at_x, at_y: its subset's centre.
+/// True if a measured point itself has left the image, beyond the middle of the outermost pixels. A point
+/// within three sigma of that limit counts as inside, because noise would decide. at_x, at_y: its subset's
+/// centre.
 DIC_HOST_DEVICE inline bool is_outside(int at_x, int at_y, const MaterialPoint& m,
                                        const ShapeParameters& shape, float sigma_u, float sigma_v,
                                        const NoiseModel& model) {
@@ -339,8 +349,8 @@ DIC_HOST_DEVICE inline bool is_outside(int at_x, int at_y, const MaterialPoint& 
   return !(x >= -by_x && y >= -by_y && x <= model.width - 1 + by_x && y <= model.height - 1 + by_y);
 }
 
-/// Variance of a displacement by the bias of the interpolation, px^2: nearly a sine of the fraction of a
-/// pixel, mean over the subset. Where it is small beside the noise it is left out.
+/// Variance of a displacement by the bias of the interpolation, px^2. The bias is nearly a sine of the
+/// fraction of a pixel, averaged over the subset; 0 if it is small compared with the noise.
 DIC_HOST_DEVICE inline Components bias_variance(const ShapeParameters& shape, const NoiseModel& model,
                                                 float noise_variance) {
   const float square_u = model.bias_u * model.bias_u, square_v = model.bias_v * model.bias_v;
@@ -357,12 +367,12 @@ DIC_HOST_DEVICE inline Components bias_variance(const ShapeParameters& shape, co
 /// Standard deviations of a displacement, px.
 struct Sigmas {
   float u = 0, v = 0;
-  float by_noise = 0;      ///< alone, the larger one, see kLargestNoiseSigma
-  float with_misfits = 0;  ///< and by these, the larger one, see kLargestSigma
+  float by_noise = 0;  ///< standard deviation by noise alone, the larger component, see kLargestNoiseSigma
+  float with_misfits = 0;  ///< standard deviation by noise and misfits, the larger one, see kLargestSigma
 };
 
-/// A measured point, seen in the current image: ok, unless it left it or nobody can say where it is.
-/// at_x, at_y: its subset's centre.
+/// Status of a measured point in the current image: ok, unless it left the image or its position is too
+/// uncertain. at_x, at_y: its subset's centre.
 DIC_HOST_DEVICE inline Status status_of(int at_x, int at_y, const MaterialPoint& m,
                                         const ShapeParameters& shape, const Sigmas& sigmas,
                                         const NoiseModel& model) {
@@ -370,7 +380,7 @@ DIC_HOST_DEVICE inline Status status_of(int at_x, int at_y, const MaterialPoint&
   return sigmas.with_misfits <= kLargestSigma ? Status::ok : Status::low_correlation;
 }
 
-/// Of a refined point. m: its position in the active reference; bend: see bend_at.
+/// Standard deviations of a refined point. m: its position in the active reference; bend: see bend_at.
 template <typename Refined>
 DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, const ShapeParameters& shape,
                                  const NoiseModel& model, const Components& bend) {
@@ -394,7 +404,7 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
           static_cast<float>(std::sqrt(by_noise)), static_cast<float>(std::sqrt(now.larger()))};
 }
 
-/// Noise of a refined point alone, px, the larger component.
+/// Standard deviation of a refined point by noise alone, px, the larger component.
 template <typename Refined>
 DIC_HOST_DEVICE float noise_sigma(const Refined& point, const ShapeParameters& shape,
                                   const NoiseModel& model) {
@@ -402,10 +412,9 @@ DIC_HOST_DEVICE float noise_sigma(const Refined& point, const ShapeParameters& s
   return std::sqrt((noise.of_images + noise.of_gradients).larger());
 }
 
-/// Is a point that noise makes less certain than kLargestNoiseSigma right, as far as its neighbours tell?
-/// They are certain themselves, and predict it, in the mean weighted by their certainty. Where the border
-/// cuts a subset, its point is at the end of the pixels that are left, and much less certain than those
-/// beside it.
+/// True if certain neighbours confirm a point whose noise exceeds kLargestNoiseSigma: the mean of their
+/// predictions, weighted by their certainty, agrees with it. This happens where the border cuts a subset: its
+/// point is at the end of the remaining pixels, and much less certain than those beside it.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE bool is_certain_by_neighbours(const Points& points, Index i, double noise_sigma_here,
                                               const NoiseModel& model) {

@@ -5,27 +5,29 @@
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/shape_parameters.hpp>
 
-/// The predicted standard deviation of a displacement, for CPU and GPU. Theory: docs/theory.md, Uncertainty.
+/// The predicted standard deviation of a displacement, for CPU and GPU. The theory is in docs/theory.md,
+/// "Uncertainty".
 namespace dic::track {
 
-/// Factor by which interpolation with a spline changes the variance of white noise, for positions 0 .. 1/2 px
-/// from a pixel: the sum of the squared weights of all pixels. In float: a GPU is several times as fast then.
+/// Factor by which spline interpolation changes the variance of white noise, at positions 0 .. 1/2 px from a
+/// pixel: the sum of the squared weights of all pixels. Computed in float, because GPUs are several times
+/// faster with it.
 struct NoiseGains {
   static constexpr int kSteps = 32;  ///< the gain is smooth and symmetric
   float gain[kSteps + 1] = {};
 
-  /// displacement: less some whole pixels, so that a float knows it well.
+  /// Gain along one axis. displacement: without its whole pixels, so that a float is precise enough.
   DIC_HOST_DEVICE float at(float displacement) const {
     const float distance = std::abs(displacement - std::nearbyint(displacement));
     const float at = 2 * distance * kSteps;
     const int i = at < kSteps - 1 ? static_cast<int>(at) : kSteps - 1;
     return gain[i] + (at - static_cast<float>(i)) * (gain[i + 1] - gain[i]);
   }
-  /// Over all positions: by four of them, which is exact for three harmonics.
+  /// Mean gain over all positions, from four of them, which is exact for three harmonics.
   DIC_HOST_DEVICE float mean() const { return 0.25F * (gain[0] + 2 * gain[kSteps / 2] + gain[kSteps]); }
 };
 
-/// What belongs to u and to v.
+/// A value for u and one for v.
 struct Components {
   float u = 0, v = 0;
 };
@@ -33,9 +35,9 @@ DIC_HOST_DEVICE inline Components components(double u, double v) {
   return {static_cast<float>(u), static_cast<float>(v)};
 }
 
-/// What is left of a wave over a pixel of displacement, in the mean over a subset over which the displacement
-/// changes by these slopes: sin(pi x) / (pi x) along each side, x = side * slope, and nothing after the first
-/// zero. Pixels are whole numbers: whole pixels of a slope do not count.
+/// Remaining amplitude of a wave with a period of one pixel of displacement, averaged over a subset with
+/// these slopes of the displacement: sin(pi x) / (pi x) along each side, x = side * slope, and 0 after the
+/// first zero. Whole parts of a slope do not count, because pixels are at whole numbers.
 DIC_HOST_DEVICE inline float wave_left(double slope_x, double slope_y, int radius) {
   const auto along = [radius](double slope) {
     const auto x = static_cast<float>((2 * radius + 1) * (slope - std::nearbyint(slope)));
@@ -48,7 +50,7 @@ DIC_HOST_DEVICE inline Components wave_left(const ShapeParameters& shape, int ra
   return {wave_left(shape.ux, shape.uy, radius), wave_left(shape.vx, shape.vy, radius)};
 }
 
-/// What interpolation leaves of the variance of the current image's noise, mean over a subset.
+/// Factor of the current image's noise variance after interpolation, averaged over a subset.
 DIC_HOST_DEVICE inline float mean_gain(const NoiseGains& gains, const ShapeParameters& shape, int radius) {
   const float mean = gains.mean();
   const auto along = [&](double displacement, float left) {
@@ -60,58 +62,63 @@ DIC_HOST_DEVICE inline float mean_gain(const NoiseGains& gains, const ShapeParam
 }
 
 /// Standard deviation of the noise of one image, grey levels, from the residual of a refined subset. The
-/// residual has all noise of the reference, and that of the current image smoothed by the interpolation.
+/// residual contains the noise of the reference, and that of the current image as smoothed by the
+/// interpolation.
 DIC_HOST_DEVICE inline float noise_from_residual(const NoiseGains& gains, const ShapeParameters& shape,
                                                  float residual_sd, int radius) {
   return residual_sd / std::sqrt(1 + mean_gain(gains, shape, radius));
 }
 
-/// Noise of an image that may have gone through a low-pass, over that of one that has not.
+/// Ratios of the noise of an image that may have been low-pass filtered to that of an unfiltered image.
 struct NoiseShare {
-  float left = 1;    ///< of its variance
-  float effect = 1;  ///< of the variance of a displacement by it
+  float left = 1;    ///< ratio of the noise variance
+  float effect = 1;  ///< ratio of the variance of a displacement by this noise
 };
 
-/// What is known of the noise of the images before a point is looked at.
+/// What is known about the noise of the images before considering a point.
 struct NoiseModel {
   NoiseGains gains;
-  int reach = 1;          ///< nodes to the points that tell how the field bends
-  int order = 0;          ///< of the shape function; 0 also where bends do not count
-  int radius = 0;         ///< of the subsets
+  int reach = 1;          ///< see bend_reach
+  int order = 0;          ///< order of the shape function; also 0 if bends do not count
+  int radius = 0;         ///< radius of the subsets, px
   float mean_square = 0;  ///< see mean_square_distance
-  float given = -1;  ///< grey levels, by the user; -1: it is estimated, for every point from its own residual
-  float least = 0;   ///< that the rounding to whole grey levels alone makes
-  float reference = 0, current = 0;       ///< of each image, from that image alone, grey levels
-  NoiseShare of_reference, of_current;    ///< where one of both alone was made as blurred as the other
-  int width = 1 << 24, height = 1 << 24;  ///< of the images, px; as large where they are not known
-  float bias_u = 0, bias_v = 0;           ///< by the interpolation, at its largest, px
-  /// Mean squared gradient of a reference whose edges are sharper than its pixels, grey levels^2 per px^2; 0:
-  /// it has none.
+  /// Noise given by the user, grey levels; -1: estimated for every point from its residual.
+  float given = -1;
+  float least = 0;                      ///< noise by the rounding to whole grey levels alone, grey levels
+  float reference = 0, current = 0;     ///< noise of each image, estimated from that image alone, grey levels
+  NoiseShare of_reference, of_current;  ///< for an image that was made as blurred as the other
+  int width = 1 << 24, height = 1 << 24;  ///< size of the images, px; very large if unknown
+  float bias_u = 0, bias_v = 0;           ///< largest bias by the interpolation, px
+  /// Mean squared gradient, grey levels^2 per px^2, of a reference whose edges are sharper than its pixels;
+  /// 0: no such edges.
   float edge_gradient = 0;
-  float most_share = 0;  ///< of noise in the Gauss-Newton matrix
+  float most_share = 0;  ///< largest accepted share of noise in the Gauss-Newton matrix
   float correlated = 1;  ///< RefineOptions::smooth_noise_factor
-  float inflation = 1;   ///< of the variance of a displacement by the other shape parameters
+  float inflation = 1;   ///< factor of a displacement's variance by the other shape parameters
 };
 
-/// What there is around a refined point that makes its displacement uncertain.
+/// What makes the displacement of a refined point uncertain.
 struct LocalNoise {
-  float images;                    ///< white noise of each image that displaces as theirs does, grey levels
-  float reference;                 ///< of the reference alone
-  float misfit;                    ///< factor by which misfits make the standard deviation larger
-  float edges_u = 0, edges_v = 0;  ///< variance of noise that displaces as sharp edges do, grey levels^2
+  float images;  ///< white noise of each image with the same effect on the displacement as the actual noise,
+                 ///< grey levels
+  float reference;  ///< noise of the reference alone, grey levels
+  float misfit;     ///< factor by which misfits make the standard deviation larger
+  /// Variance of noise with the same effect on the displacement as sharp edges, grey levels^2.
+  float edges_u = 0, edges_v = 0;
 };
 
-/// The noise of an image varies; so much more of the residuals' variance than expected is no misfit.
+/// Ratio of actual to expected variance of the residuals up to which there is no misfit, because the noise
+/// varies within an image.
 inline constexpr float kNormalVariance = 1.1F;
-/// The same for a single subset: the variance of white noise in n pixels varies by sqrt(2 / n), too.
+/// This ratio for a single subset, where the variance of white noise in n pixels also varies by sqrt(2 / n).
 DIC_HOST_DEVICE inline float normal_variance(int radius) {
   const float pixels = (2.0F * radius + 1) * (2.0F * radius + 1);
   return kNormalVariance * (1 + 2 * std::sqrt(2 / pixels));
 }
 
-/// The slope of the current image that a misfit tells: 1 - zncc of images without noise. A blur lowers the
-/// zncc and the slope; for a speckle with the spectrum of a Gaussian, and a Gaussian blur, by related
-/// amounts.
+/// Relative slope of the current image's grey values, estimated from a misfit, which is 1 - zncc of images
+/// without noise. A blur lowers the zncc and the slope by related amounts, for a Gaussian blur of a speckle
+/// with a Gaussian spectrum.
 DIC_HOST_DEVICE inline float slope_after(float misfit) {
   const float zncc = 1 - misfit;
   return zncc * (1 - std::sqrt(1 - zncc * zncc));
@@ -126,18 +133,18 @@ DIC_HOST_DEVICE float squared_blob(const Refined& point, const NoiseModel& model
   return variance * (su * su + sv * sv) / (8 * model.inflation);
 }
 
-/// By how much few blobs in a subset make a variance of a displacement larger than it is to first order:
-/// noise leaves the other shape parameters so uncertain that they displace, too. Measured, with blobs of 1.7
-/// to 3.5 px in subsets of 9 to 33 px.
+/// Factor by which few blobs in a subset make the variance of a displacement larger than to first order:
+/// noise makes the other shape parameters so uncertain that they add to the error. Fitted to measurements
+/// with blobs of 1.7 to 3.5 px in subsets of 9 to 33 px.
 template <typename Refined>
 DIC_HOST_DEVICE float few_blobs(const Refined& point, float variance, const NoiseModel& model) {
   if (model.order == 0 || !(1 - point.zncc > 1e-5F)) return 1;
   return 1 + 45 * std::sqrt(variance) * std::fmin(squared_blob(point, model), 0.25F);
 }
 
-/// How much more a misfit displaces than noise of the same variance: it varies over the size of a blob, not
-/// from pixel to pixel. Inside of the subset it cancels, what remains grows with the ratio of blob and
-/// subset. The factor is measured, with blurs.
+/// Factor of the displacement variance of a misfit over that of noise with the same variance: a misfit varies
+/// over the size of a blob, not from pixel to pixel. It cancels inside the subset; the rest grows with the
+/// ratio of blob to subset. The constant was measured with blurs.
 template <typename Refined>
 DIC_HOST_DEVICE float misfit_weight(const Refined& point, const NoiseModel& model) {
   const float subset = 2 * model.radius + 1;
@@ -146,25 +153,26 @@ DIC_HOST_DEVICE float misfit_weight(const Refined& point, const NoiseModel& mode
   return std::fmin(std::fmax(weight, 1.0F), 16.0F);
 }
 
-/// What a spline leaves in the residual of edges that are sharper than the pixels, grey levels^2.
+/// Residual of a spline at edges that are sharper than the pixels, grey levels^2.
 struct EdgeResidual {
-  float variance = 0;   ///< of the residual
-  float in_images = 0;  ///< what seems to be noise of each image
+  float variance = 0;   ///< part of the residual's variance
+  float in_images = 0;  ///< what looks like noise in each image
   float u = 0, v = 0;   ///< see LocalNoise::edges_u
 };
 
-/// Edges that are sharper than the pixels look like noise in one image, of variance e: fourth differences
-/// have n^2 + e of noise n. A spline that is asked between pixels misses them by 0.45 e (sin^2 pi u + sin^2
-/// pi v): the residual has n^2 (1 + gain) + that, and both tell n and e. Most of it is near the highest
-/// frequency, where the gradients are small: it displaces less than noise, but more where few edges are in
-/// the subset. The factors are measured, with printed dots. e goes with the gradients in the subset.
+/// Effect of edges that are sharper than the pixels. In one image they look like noise of variance e: with
+/// noise n, fourth differences see n^2 + e. Between pixels, a spline misses them by 0.45 e (sin^2 pi u +
+/// sin^2 pi v), so that the residual has n^2 (1 + gain) plus this; both equations give n and e. Most of it is
+/// near the highest frequency, where gradients are small: it displaces less than noise, but more if the
+/// subset has few edges. The factors were measured with printed dots. e is proportional to the squared
+/// gradients in the subset.
 template <typename Refined>
 DIC_HOST_DEVICE EdgeResidual edge_residual(const Refined& point, const ShapeParameters& shape, float gain,
                                            const NoiseModel& model) {
   const auto missed = [](double x, float left) {
     const auto t = static_cast<float>(std::abs(x - std::nearbyint(x)));
     const float parabola = 4 * t * (1 - t);
-    const float sine = parabola * (0.775F + 0.225F * parabola);  // of pi x, to 0.001
+    const float sine = parabola * (0.775F + 0.225F * parabola);  // sin(pi x), to 0.001
     return 0.5F + left * (sine * sine - 0.5F);                   // sin^2 = (1 - cos 2 pi x) / 2
   };
   const Components left_of_wave = wave_left(shape, model.radius);
@@ -208,18 +216,19 @@ DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParamet
   return noise;
 }
 
-/// A displacement is never known better than this, px: where iterations stop.
+/// Smallest sigma of a displacement, px: where iterations stop.
 inline constexpr float kLeastSigma = 1e-4F;
-/// A displacement that noise makes less certain, px, is not ok: four times as much is half a pixel. How far
-/// misfits displace is a rough estimate, and mostly too much: noise and misfits together may make it as
-/// uncertain as half a pixel. Bends do not count.
+/// Largest sigma of an `ok` point, px: by noise alone (four times this is half a pixel), and by noise and
+/// misfits together. The latter is larger, because the effect of misfits is a rough and mostly too large
+/// estimate. Bends do not count.
 inline constexpr float kLargestNoiseSigma = 0.125F, kLargestSigma = 0.5F;
-/// It may be so much less certain where neighbours that are certain predict it to so many px: of points that
-/// are wrong by half a pixel, they predict about one in ten.
+/// Largest sigma by noise, px, of a point that certain neighbours predict within kConfirmedWithin px. Of
+/// points that are wrong by half a pixel, neighbours confirm about one in ten.
 inline constexpr float kLargestConfirmedSigma = 0.2F, kConfirmedWithin = 0.25F;
-/// Errors of neighbours that are about as uncertain as the point are the same: they confirm nothing. Of
-/// points that neighbours of 0.1 px confirm 1 in 1,400 is off by half a pixel (0.125 px: 1 in 300), at
-/// contrasts of 15 to 30 grey levels with noise of 2.
+/// Largest sigma of a confirming neighbour: relative to that of the point, and in px. Neighbours about as
+/// uncertain as the point have the same errors and confirm nothing. Of points confirmed by neighbours of 0.1
+/// px, 1 in 1,400 is off by half a pixel (0.125 px: 1 in 300), at contrasts of 15 to 30 grey levels with a
+/// noise of 2.
 inline constexpr float kMoreCertain = 0.8F, kConfirmingSigma = 0.1F;
 
 /// Covariance matrix of a displacement, px^2.
@@ -232,13 +241,13 @@ struct Covariance {
     const float scale = 1 / determinant();
     return {scale * vv, -scale * uv, scale * uu};
   }
-  /// This times `inner` times this.
+  /// The matrix product this * inner * this.
   DIC_HOST_DEVICE Covariance around(const Covariance& inner) const {
     const float a = uu * inner.uu + uv * inner.uv, b = uu * inner.uv + uv * inner.vv;
     const float c = uv * inner.uu + vv * inner.uv, d = uv * inner.uv + vv * inner.vv;
     return {a * uu + b * uv, a * uv + b * vv, c * uv + d * vv};
   }
-  /// Of what a linear map with the gradient of the displacement, F = 1 + gradient, makes of it.
+  /// Covariance after the linear map F = 1 + gradient of the displacement.
   DIC_HOST_DEVICE Covariance mapped_by(const ShapeParameters& s) const {
     const float a = 1 + s.ux, b = s.uy, c = s.vx, d = 1 + s.vy;
     return {a * a * uu + 2 * a * b * uv + b * b * vv, a * c * uu + (a * d + b * c) * uv + b * d * vv,
@@ -253,7 +262,7 @@ DIC_HOST_DEVICE inline Covariance operator*(float s, const Covariance& a) {
   return {s * a.uu, s * a.uv, s * a.vv};
 }
 
-/// The largest share that `part` has of the inverse of `inverse`, of all directions.
+/// Largest share, over all directions, of `part` in the inverse of `inverse`.
 DIC_HOST_DEVICE inline float largest_share(const Covariance& part, const Covariance& inverse) {
   const float half = 0.5F * (part.uu * inverse.uu + 2 * part.uv * inverse.uv + part.vv * inverse.vv);
   const float product = part.determinant() * inverse.determinant(), root = half * half - product;
@@ -262,16 +271,16 @@ DIC_HOST_DEVICE inline float largest_share(const Covariance& part, const Covaria
 
 /// Covariance of a displacement by the noise of two images.
 struct NoiseCovariance {
-  Covariance of_images;     ///< their noise on the gradients of the pattern
-  Covariance of_gradients;  ///< the noise of the current image on that of the gradients
+  Covariance of_images;     ///< by the images' noise on the gradients of the pattern
+  Covariance of_gradients;  ///< by the current image's noise on the noise of the gradients
 };
 
-/// The matrix H of a noisy reference has the noise of its gradients, t, on top of the true matrix H - t; the
-/// product with the current image has not. The estimate
-/// (H - t)^-1 sum D (n_f - n_g) has both noises on the true gradient, and that of the current image on the
-/// noise of the gradient, too. A subset that is stretched to an area of 1 / density has more pixels of the
-/// current image, and less of their noise. What was found is a position in the reference: the deformation
-/// maps its error into the current image. Infinite where more than a share of most_share of H is noise.
+/// Covariance of a displacement by noise. The matrix H of a noisy reference is the true matrix H - t plus the
+/// noise t of its gradients; the product with the current image does not contain t. The estimate (H - t)^-1
+/// sum D (n_f - n_g) combines both noises with the true gradient, and the noise of the current image also
+/// with the noise of the gradient. A subset that is stretched to an area of 1 / density covers more pixels of
+/// the current image, which reduces their noise. The estimate is a position in the reference; the deformation
+/// maps its error into the current image. Infinite if more than most_share of H is noise.
 template <typename Refined>
 DIC_HOST_DEVICE NoiseCovariance noise_covariance(const Refined& point, const ShapeParameters& shape,
                                                  const LocalNoise& noise, const NoiseModel& model) {
@@ -290,10 +299,10 @@ DIC_HOST_DEVICE NoiseCovariance noise_covariance(const Refined& point, const Sha
   return {(few * first).mapped_by(shape), (few * of_current * left.around(in_matrix)).mapped_by(shape)};
 }
 
-/// Covariance after a further step, from an image that was measured to a later one. The noise of the image
-/// between the steps displaces the point in both, to opposite sides: only that of the first image and the
-/// last remains, that of the gradients (by measurement 1.5 times what one step has), and that of the pixels
-/// that only one of the two subsets has, because their centres are whole pixels.
+/// Covariance after a further step, from a measured image to a later one. The noise of the image between the
+/// steps displaces the point in both steps, to opposite sides. What remains is the noise of the first and the
+/// last image, that of the gradients (measured: 1.5 times that of one step), and that of pixels in only one
+/// of the two subsets, whose centres are whole pixels.
 DIC_HOST_DEVICE inline Covariance after_step(const Covariance& before, const ShapeParameters& shape,
                                              const NoiseCovariance& step, int radius) {
   const float in_one_subset = 0.67F / (2 * radius + 1);
