@@ -16,12 +16,12 @@ namespace {
 using analysis::PowerSpectrum;
 using fields::Points;
 
-constexpr double kDemandedSigma = 0.01;                    ///< px, without a demand of the user
-constexpr double kSpecklesAcross = 3;                      ///< that a subset needs at least
-constexpr int kSmallestSubset = 15, kLargestSubset = 101;  ///< px, odd, of what is recommended
-constexpr std::int64_t kMapPoints = 1600;                  ///< of the map of sigma
+constexpr double kDemandedSigma = 0.01;                    ///< demanded sigma unless the user sets it, px
+constexpr double kSpecklesAcross = 3;                      ///< speckles that a subset must have across
+constexpr int kSmallestSubset = 15, kLargestSubset = 101;  ///< range of recommended subsets, px, odd
+constexpr std::int64_t kMapPoints = 1600;                  ///< points of the map of sigma
 
-/// Mean product of a Hann window with itself, shifted by so many px: 1 at 0.
+/// Mean product of a Hann window with itself shifted by `shift` px; 1 at 0.
 double window_overlap(int shift) {
   const auto hann = [](int i) {
     return 0.5 - 0.5 * std::cos(2 * std::numbers::pi * (i + 0.5) / PowerSpectrum::kSize);
@@ -78,7 +78,7 @@ void count_greys(Preview& preview, ImageView image, ImageView roi) {
   preview.saturated = largest / n;
 }
 
-/// Over the region, with not much more than kMapPoints nodes.
+/// A grid over the region with not much more than kMapPoints nodes.
 Grid map_grid(ImageView roi, const Grid& measured) {
   const double share = static_cast<double>(measured.points()) / kMapPoints;
   const int coarser = std::max(1, static_cast<int>(std::ceil(std::sqrt(share))));

@@ -7,10 +7,10 @@
 
 namespace dic::analysis {
 
-/// What is known of the original reference before any frame is measured. All references of a backend share
-/// it.
+/// Results of the analysis of the original reference, before any frame is measured. All references of a
+/// backend share them.
 struct ReferenceAnalysis {
-  Image roi;  ///< 0 or 255, the reference's size; empty = everywhere
+  Image roi;  ///< ROI as 0 or 255, the reference's size; empty = everywhere
   /// Residual of the best other match of every point in the reference, grey levels, or kUnique,
   /// kNoAlternative (<dic/shared/trust_rules.hpp>); empty if no point has one.
   std::vector<float> alternatives;

@@ -16,17 +16,17 @@
 namespace dic::analysis {
 namespace {
 
-constexpr int kSamples = 7;          // along each axis
+constexpr int kSamples = 7;          // number of samples along each axis
 constexpr int kSmallestLevel = 96;   // shorter side of a level of the pyramid, px
 constexpr int kMainLobe = 3;         // a match closer than this is the sample itself, px
-constexpr float kRepeats = 0.7f;     // zncc of a sample with another place that is looked at more closely
+constexpr float kRepeats = 0.7f;     // zncc of a sample with another place that is examined more closely
 constexpr int kLeastRepeats = 3;     // samples that must repeat at the same distance
-constexpr std::size_t kPeriods = 6;  // that every point is compared at, both ways
-constexpr float kSure = 0.9f;        // zncc of another match: no more is looked for
-constexpr int kIterations = 10;      // of a match: its start is good, or it is none
+constexpr std::size_t kPeriods = 6;  // number of periods that every point is compared at, in both directions
+constexpr float kSure = 0.9f;        // zncc of another match that ends the search
+constexpr int kIterations = 10;      // iterations of a match, whose start is good if it is one
 
-/// Samples of a level, px: large ones where blobs are large, within the distances that the next level does
-/// not resolve.
+/// Sizes of the search in a level, px: large samples where blobs are large, within distances that the next
+/// level does not resolve.
 struct LevelSearch {
   int side, reach;
 };
@@ -71,7 +71,7 @@ class SelfSimilarity {
   }
 
  private:
-  /// Points on a coarse lattice.
+  /// Returns points on a coarse lattice.
   std::vector<std::int64_t> samples() const {
     const Grid& grid = points_.grid();
     std::vector<std::int64_t> out;
@@ -118,7 +118,7 @@ class SelfSimilarity {
       take_peaks(surfaces_.surface<float>(pair), reach, reduction);
   }
 
-  /// Of shifts and their opposites, one is enough.
+  /// Takes peaks from one half of the shifts, since opposite shifts are equivalent.
   void take_peaks(const float* scores, int reach, int reduction) {
     const int nx = 2 * reach + 1;
     for (int b = reach; b < 2 * reach; ++b)
@@ -164,7 +164,7 @@ class SelfSimilarity {
         if (refiner_.reference_status(i) == Status::ok) usable_.push_back(i);
     }
     const std::vector<std::int64_t>& usable() const { return usable_; }
-    /// The matches around `at` of the points `which`, in that order.
+    /// Matches the points `which` around the offset `at`; results are in that order.
     std::vector<RefinedPoint> match(const std::vector<std::int64_t>& which, const Offset& at) const {
       ShapeParameters start;
       start.u = at.u;
@@ -228,7 +228,7 @@ class SelfSimilarity {
     return p.status == Status::ok && distance >= kMainLobe && distance <= reach_;
   }
 
-  /// Points without another match, among others of that kind.
+  /// Marks points that have no other match, and whose neighbours have none either.
   void mark_unique(const std::vector<std::int64_t>& which, std::vector<float>& best) const {
     const Grid& grid = points_.grid();
     const std::vector<float> before = best;

@@ -9,9 +9,9 @@
 
 namespace dic::analysis {
 
-/// For each point, how good the best other match of its subset in the reference itself is, within the motion
-/// that the search allows (see ReferenceAnalysis::alternatives); empty where the texture does not repeat
-/// itself, which a few samples tell. Throws what the correlation throws.
+/// Finds, for each point, the quality of the best other match of its subset in the reference itself, within
+/// the motion that the search allows (see ReferenceAnalysis::alternatives). Empty if the texture does not
+/// repeat itself, as judged from a few samples. Throws what the correlation throws.
 std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
                                      const fields::Points& points, ThreadPool& pool);
 

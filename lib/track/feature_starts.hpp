@@ -13,14 +13,15 @@ namespace dic::track {
 
 using features::Stretch;
 
-/// Points that can be looked for and are not measured.
+/// Points that can be looked for, and are not measured.
 struct LostPoints {
   std::vector<std::int64_t> points;
-  std::vector<int> x, y;     ///< their subsets' centres in the reference, px
-  std::int64_t in_view = 0;  ///< how many of them are likely to be in the current image
+  std::vector<int> x, y;     ///< centres of their subsets in the reference, px
+  std::int64_t in_view = 0;  ///< number of them that are likely to be in the current image
 };
 
-/// points: see <dic/shared/track_rules.hpp>; `count` of them. radius: of the subsets.
+/// Lists the lost points. points: `count` points, see <dic/shared/track_rules.hpp>. radius: of the subsets,
+/// px. image: size of the current image.
 template <typename Points>
 LostPoints lost_points(const Points& points, std::int64_t count, int radius, Size image) {
   LostPoints lost;
@@ -35,7 +36,7 @@ LostPoints lost_points(const Points& points, std::int64_t count, int radius, Siz
   return lost;
 }
 
-/// Where the refinement of a lost point begins.
+/// The shape from which the refinement of a lost point starts.
 struct FeatureStart {
   std::int64_t point = -1;
   ShapeParameters shape;

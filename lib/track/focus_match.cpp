@@ -18,23 +18,23 @@ namespace {
 /// Sharpness of a frame over that of the reference within which both count as equally sharp: the same texture
 /// at other places differs by a few percent.
 constexpr double kSameSharpness = 0.85;
-/// Variance of the residuals over that of the noise of both images, from which on it is worth to look.
+/// Variance of the residuals over that of the noise of both images, above which a second look is worthwhile.
 constexpr double kLeastMisfit = 1.5;
 /// Blurs that are tried, px.
 constexpr std::array kBlurs = {0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0};
-/// A smaller blur changes little.
+/// Smallest blur that changes enough to be worth a second measurement, px.
 constexpr double kLeastBlur = 0.4;
-/// What 1 - zncc must come down to for a blur to explain it.
+/// Factor by which a blur must reduce 1 - zncc to explain it.
 constexpr double kExplains = 0.6;
-constexpr int kSamples = 32;        ///< subsets that are compared
-constexpr int kLargestRadius = 16;  ///< of them, px
-constexpr int kMargin = 12;         ///< around them for the low-pass, px
-/// Pixels along the border, in units of the blur, into which it brings what lies outside of the image.
+constexpr int kSamples = 32;        ///< number of subsets that are compared
+constexpr int kLargestRadius = 16;  ///< largest radius of these subsets, px
+constexpr int kMargin = 12;         ///< margin around these subsets for the low-pass, px
+/// Width of the border, in units of the blur, into which a low-pass carries what lies outside of the image.
 constexpr double kUnknownBorder = 1.5;
-constexpr double kSameBlur = 0.05;    ///< px: it is not made anew
-constexpr double kFewerPoints = 0.9;  ///< of the points must be found again
+constexpr double kSameBlur = 0.05;    ///< px: for a smaller change of the blur the reference is kept
+constexpr double kFewerPoints = 0.9;  ///< share of the points that must be found again
 
-/// Of a place: energy of the gradients and variance, both sums over its inner pixels.
+/// Energy of the gradients and variance of a patch, both summed over its inner pixels.
 struct PatchEnergy {
   double gradient = 0, grey = 0;
   int pixels = 0;
@@ -94,7 +94,7 @@ class Patch {
   std::vector<double> values_;
 };
 
-/// Its inner part of this radius after a low-pass; the filter ends where the patch does.
+/// The inner part of a patch, of this radius, after a low-pass that is cut off at the edges of the patch.
 Patch blurred(const Patch& patch, double sigma, int radius) {
   std::vector<double> taps = gaussian_taps(sigma);
   const int reach = std::min(static_cast<int>(taps.size()) - 1, patch.radius() - radius);
@@ -114,7 +114,7 @@ Patch blurred(const Patch& patch, double sigma, int radius) {
   return out;
 }
 
-/// 1 - zncc of the inner part of both.
+/// 1 - zncc of the inner parts of two patches.
 double difference_of(const Patch& a, const Patch& b, int radius) {
   double n = 0, sa = 0, sb = 0, aa = 0, ab = 0, bb = 0;
   for (int y = -radius; y <= radius; ++y)
@@ -129,7 +129,7 @@ double difference_of(const Patch& a, const Patch& b, int radius) {
 /// The same material in both images, in the coordinates of the reference.
 struct Pair {
   Patch reference, current;
-  double stretch = 1;  ///< square root of what an area becomes
+  double stretch = 1;  ///< square root of the ratio of areas, current over reference
 };
 
 std::optional<Pair> pair_at(ImageView reference, ImageView current, const Field& field, int i, int j,
@@ -174,7 +174,7 @@ std::vector<Pair> sample_pairs(ImageView reference, ImageView current, const Fie
   return pairs;
 }
 
-/// The least of a function of which the values at kBlurs are known, by a parabola through three of them.
+/// The minimum of a function whose values at kBlurs are known, by a parabola through three of them.
 double least_between(const std::array<double, kBlurs.size()>& costs, std::size_t at) {
   if (at == 0 || at + 1 == costs.size()) return kBlurs[at];
   const double a = kBlurs[at - 1] - kBlurs[at], b = kBlurs[at + 1] - kBlurs[at];
@@ -222,7 +222,7 @@ double sharpness(ImageView image, const std::vector<analysis::NoisePatch>& patch
     }
   });
   const double noise = std::pow(analysis::image_noise(image, patches), 2) * all.pixels;
-  // Of white noise, the two central differences have half the variance each.
+  // The two central differences of white noise have half its variance each.
   const double gradient = all.gradient - noise, grey = all.grey - noise;
   return gradient > 0 && grey > 0 ? gradient / grey : 0;
 }
@@ -321,7 +321,8 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
   return *active_;
 }
 
-/// The noise of the images over what their residuals seem to say, which have less than that of two images.
+/// Ratio of the noise of the images to the noise that the residuals suggest: one image was blurred, so that
+/// residuals contain less than the noise of two images.
 double FocusMatch::noise_factor() const {
   const NoiseModel model = analysis::noise_model(matched_, {}, 0, 0);
   double gain = 0;

@@ -11,8 +11,9 @@ namespace dic::track {
 /// Points in an image as a backend uses them: whole-pixel centres of their subsets, and where the material
 /// points lie beside these.
 struct LocatedPoints {
-  std::vector<int> x, y;                ///< centres, inside the image
-  std::vector<MaterialPoint> material;  ///< by point; empty: each point is the centre, and has not moved
+  std::vector<int> x, y;  ///< centres of the subsets, inside the image, px
+  std::vector<MaterialPoint>
+      material;  ///< motion and offset by point; empty: each point is its centre, and has not moved
   /// The points were followed from the original reference to this image, and its ROI moves with them.
   bool are_followed = false;
 

@@ -18,7 +18,7 @@
 namespace dic::track {
 namespace {
 
-/// Share of the points in view that must be found, or the active reference is replaced (strategy automatic).
+/// If a smaller share of the points in view is found, the active reference is replaced (strategy automatic).
 constexpr double kLeastFound = 0.9;
 /// Share of the points in view that must be found in a frame for it to become the reference.
 constexpr double kLeastFollowed = 0.1;
@@ -29,7 +29,7 @@ bool everywhere(const Image& mask) {
   return true;
 }
 
-/// Leaves the strain to the last step if another step changes displacements: surely, or if frames are
+/// Leaves the strain to the last step if another step surely changes displacements, or if frames may be
 /// measured twice.
 StrainBy strain_by(const TrackOptions& options) {
   const bool is_changed = options.automatic_order || options.anti_bias || options.global.enabled ||
@@ -50,12 +50,12 @@ std::unique_ptr<TrackingBackend> open(const std::string& device, const TrackOpti
                                  : open_one(options, reference, analysis);
 }
 
-/// Throws UsageError where the members of a view that nobody checked lead outside.
+/// Throws UsageError if the members of a view, which nobody has checked yet, are inconsistent.
 void check_pixels(ImageView image) {
   ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
 }
 
-/// The ROI of a measurement that can be made.
+/// Returns the ROI as a mask. Throws UsageError if a measurement with it is impossible.
 Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& roi) {
   check_pixels(reference);
   const auto problems = options.validate();
@@ -90,7 +90,7 @@ Points in_rows(const Points& all, const std::optional<GridRows>& rows) {
   return Points(std::move(grid));
 }
 
-/// The values of points in some rows, from those of all points.
+/// The values of the points in some rows, taken from the values of all points.
 std::vector<float> in_rows(std::vector<float> values, const Points& all,
                            const std::optional<GridRows>& rows) {
   if (!rows || values.empty()) return values;
@@ -117,10 +117,17 @@ analysis::Prefilter prefilter_of(TrackOptions options, const std::optional<analy
   return analysis::Prefilter(options, spectrum, on_gpu, pool);
 }
 
+/// The original reference and the points to be measured.
+struct OriginalReference {
+  ImageView image, roi;
+  const Points& points;
+  bool on_gpu;  ///< the image may be in the memory of a GPU
+};
+
 /// The options with every choice made that follows from the reference.
 TrackOptions chosen(TrackOptions options, const analysis::Prefilter& prefilter,
-                    const std::optional<analysis::PowerSpectrum>& spectrum, ImageView reference,
-                    ImageView roi, const Points& points, bool on_gpu, ThreadPool& pool) {
+                    const std::optional<analysis::PowerSpectrum>& spectrum,
+                    const OriginalReference& reference, ThreadPool& pool) {
   options.prefilter = prefilter.sigma();
   if (!options.sigma_target) return options;
   if (!spectrum)
@@ -128,17 +135,18 @@ TrackOptions chosen(TrackOptions options, const analysis::Prefilter& prefilter,
   const double noise = noise_variance(options, *spectrum);
   const analysis::FilteredEnergies energies =
       analysis::energies_after(*spectrum, noise, options.refine.interpolation, prefilter.sigma());
-  const analysis::HostPixels pixels(reference, on_gpu);
+  const analysis::HostPixels pixels(reference.image, reference.on_gpu);
   const Image filtered = prefilter.enabled() ? prefilter(pixels.view()) : Image();
   refine::SubsetSigmas sigmas(options.refine, pool, prefilter.enabled() ? filtered.view() : pixels.view(),
-                              roi);
-  options.refine.subset =
-      analysis::smallest_subset(sigmas, points, energies.noise_by_matrix(noise), *options.sigma_target,
-                                std::min(reference.width, reference.height));
+                              reference.roi);
+  options.refine.subset = analysis::smallest_subset(sigmas, reference.points, energies.noise_by_matrix(noise),
+                                                    *options.sigma_target,
+                                                    std::min(reference.image.width, reference.image.height));
   return options;
 }
 
-/// sigma knows of the bias that is not subtracted, and of edges that no spline can follow.
+/// The options with the errors that sigma includes: bias that is not subtracted, and edges that no spline can
+/// follow.
 TrackOptions with_known_bias(TrackOptions options, const std::optional<analysis::PowerSpectrum>& spectrum) {
   if (!spectrum) return options;
   const double noise = noise_variance(options, *spectrum);
@@ -173,8 +181,8 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi
       device_(choose_device(options, all.size())),
       spectrum_(spectrum_of(reference, all, on_gpu())),
       prefilter_(prefilter_of(options, spectrum_, on_gpu(), pool_)),
-      options_(with_known_bias(chosen(options, prefilter_, spectrum_, reference, roi, all, on_gpu(), pool_),
-                               spectrum_)),
+      options_(with_known_bias(
+          chosen(options, prefilter_, spectrum_, {reference, roi.view(), all, on_gpu()}, pool_), spectrum_)),
       bias_(bias_of(options_, spectrum_)),
       points_(in_rows(all, options.rows)),
       analysis_(analyse(std::move(roi), all)) {
@@ -239,7 +247,8 @@ bool Sequence::restore(std::span<const std::byte> state, const TrackStream::Read
 
 namespace {
 
-/// Before the positions in the active reference and in the last frame; zeros where there is none.
+/// Begin of a state. The positions in the active reference and in the last frame follow, zeros if there are
+/// none.
 struct StateHead {
   std::int64_t measured = 0, active = -1, last = -1;
   std::int64_t last_lost = 0, lost_before = 0;
@@ -248,7 +257,7 @@ struct StateHead {
 
 }  // namespace
 
-/// After this result. Always of the same size; empty where positions cannot be saved.
+/// The state after this measurement. It always has the same size, or is empty if positions cannot be saved.
 std::vector<std::byte> Sequence::state_after(Measurement& measured) const {
   const std::size_t bytes = measured.positions()->save().size();
   if (bytes == 0) return {};
@@ -337,7 +346,8 @@ std::unique_ptr<Measurement> Sequence::measure_subsets(std::shared_ptr<const Fra
   return measured;
 }
 
-/// Against the original reference, where another has taken its place and it is still recognized; else null.
+/// Measures a frame against the original reference if another image has replaced it and it is still
+/// recognized; else returns null.
 std::unique_ptr<Measurement> Sequence::measure_directly(const std::shared_ptr<const Frame>& current,
                                                         const std::stop_token& stop) {
   auto direct = std::exchange(direct_, nullptr);
@@ -349,15 +359,16 @@ std::unique_ptr<Measurement> Sequence::measure_directly(const std::shared_ptr<co
   return nullptr;
 }
 
-/// Of the points that are likely to be in view and were not lost before the active reference.
+/// Share of the points that were found, among those that are likely to be in view and were not lost before
+/// the active reference.
 double Sequence::found_share(const PointCounts& counts) const {
   const auto found = static_cast<double>(counts.measured);
   const auto lost = static_cast<double>(std::max<std::int64_t>(0, counts.lost - lost_before_));
   return found > 0 ? found / (found + lost) : 0;
 }
 
-/// A frame in which nearly nothing is found (the light was off) takes no place: else nothing is ever found
-/// again.
+/// Measures a frame, which then becomes the reference. A frame in which nearly nothing is found (the light
+/// was off) does not: nothing would be found ever after.
 std::unique_ptr<Measurement> Sequence::measure_and_replace_reference(
     const std::shared_ptr<const Frame>& current, const std::stop_token& stop) {
   auto result = active_reference_->measure(current, stop, {});
@@ -373,7 +384,7 @@ std::unique_ptr<Measurement> Sequence::measure_and_replace_reference(
   return result;
 }
 
-/// Where too many points are lost, the last frame becomes the reference, if that helps.
+/// Measures a frame. If too many points are lost, the last frame becomes the reference, if that helps.
 std::unique_ptr<Measurement> Sequence::measure_or_replace_reference(
     const std::shared_ptr<const Frame>& current, const std::stop_token& stop) {
   auto result = active_reference_->measure(current, stop, {});

@@ -23,7 +23,7 @@ void wait_for_default_stream(const ImageView& image) {
   kernels::wait_for_default_stream(kernels::device_of(image.data));
 }
 
-/// Of each GPU that has had an image.
+/// Memory on each GPU that has had an image.
 struct GpuPatches::Memory {
   struct OfGpu {
     kernels::Stream stream;

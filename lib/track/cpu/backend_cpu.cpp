@@ -25,7 +25,7 @@
 namespace dic::track {
 namespace {
 
-/// What the references of one backend share.
+/// Options, memory and threads that the references of one backend share.
 struct Shared {
   TrackOptions options;
   const PointNodes& points;
@@ -50,7 +50,7 @@ struct Shared {
 static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<MaterialPoint> &&
               std::is_trivially_copyable_v<FeatureMemory>);
 
-/// What the next frame starts from.
+/// The state from which the next frame starts, as bytes.
 std::vector<std::byte> state_of(std::span<const RefinedPoint> last, const FeatureMemory& features) {
   const std::size_t points = last.size() * sizeof(RefinedPoint);
   std::vector<std::byte> state(sizeof features + points);
@@ -59,8 +59,8 @@ std::vector<std::byte> state_of(std::span<const RefinedPoint> last, const Featur
   return state;
 }
 
-/// Starts beyond this are of no image.
-constexpr double kLargestMotion = 1 << 16;  // px
+/// Largest displacement of a start that can belong to an image, px.
+constexpr double kLargestMotion = 1 << 16;
 
 bool makes_sense(const RefinedPoint& point) {
   const ShapeParameters& s = point.shape;
@@ -94,7 +94,7 @@ struct HostPositions final : PointPositions {
   }
 };
 
-/// Points of an image of this size; null where they are not so many, or elsewhere.
+/// Reads points of an image of this size; null if their number differs, or they lie outside.
 std::shared_ptr<const HostPositions> positions_in(std::span<const std::byte> bytes, std::size_t points,
                                                   Size image) {
   LocatedPoints followed;
@@ -115,7 +115,7 @@ std::shared_ptr<const HostPositions> positions_in(std::span<const std::byte> byt
   return bytes.empty() ? std::make_shared<const HostPositions>(std::move(followed)) : nullptr;
 }
 
-/// Empty where the state is not one of so many points.
+/// Reads the points of a state; empty if the state does not have this number of points.
 RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t points,
                                   FeatureMemory& features) {
   RawVector<RefinedPoint> last(points);
@@ -174,8 +174,8 @@ class CpuReference final : public ActiveReference {
     measured.seconds.prepare = watch.lap();
     measure_whole_subsets(image, stop, check_stop, watch, measured.seconds);
     const std::span<RefinedPoint> results = shared_.memory.results;
-    // A GPU searches the next frame while it measures parts of subsets: starts are those of whole ones here,
-    // too.
+    // The next frame starts from the results of whole subsets, as on a GPU, which searches it while it
+    // measures parts of subsets.
     ++frames_;
     is_last() ? reference_.last.clear() : keep_as_last(results);
     if (shared_.options.split)
@@ -210,7 +210,7 @@ class CpuReference final : public ActiveReference {
   }
 
  private:
-  /// Into the results in memory.
+  /// Measures all points with whole subsets; results go to shared_.memory.
   void measure_whole_subsets(const ImageView& image, const std::stop_token& stop,
                              const std::function<void()>& check_stop, Stopwatch& watch,
                              StageSeconds& seconds) {
@@ -226,7 +226,7 @@ class CpuReference final : public ActiveReference {
     finish_refinement(refinement, many_not_found, search.trackable(), features_);
   }
 
-  /// No frame is likely to follow.
+  /// True if no further frame is likely to follow.
   bool is_last() const {
     const TrackOptions& options = shared_.options;
     return frames_ == options.expected_frames && !options.keep_state &&
@@ -291,10 +291,10 @@ class CpuReference final : public ActiveReference {
 
   Shared& shared_;
   HostReference reference_;
-  double reference_noise_;  ///< see image_noise
+  double reference_noise_;  ///< noise of the reference, see image_noise
   FeatureMemory features_;
   bool surely_found_ = false;
-  std::int64_t frames_ = 0;  ///< measured so far
+  std::int64_t frames_ = 0;  ///< number of frames measured so far
 };
 
 class CpuBackend final : public TrackingBackend {

@@ -26,7 +26,7 @@ void ChanceMatches::reject() {
   give_up_chance();
 }
 
-/// Texture that repeats itself counts only in groups with enough points that are unique.
+/// Marks points on repeating texture as ambiguous, unless their group has enough unique points.
 void ChanceMatches::find_ambiguous() {
   const double subset = reference_.refiner.options().subset;
   std::vector<std::int32_t> unique(results_.size()), as_good(results_.size());
@@ -68,8 +68,8 @@ std::int64_t ChanceMatches::root(std::int64_t i) const {
   return i;
 }
 
-/// A bit for each neighbour of a lower index that the point is linked with, in the order of
-/// for_each_neighbour.
+/// One bit per neighbour, in the order of for_each_neighbour: set if the neighbour has a lower index and is
+/// linked with the point.
 std::uint8_t ChanceMatches::links(std::int64_t i) const {
   unsigned links = 0, bit = 1;
   if (results_[i].status != Status::ok) return 0;
@@ -93,7 +93,8 @@ void ChanceMatches::find_groups() {
       left >>= 1;
     });
   };
-  // Every thread joins the points of some rows; then these rows are joined with those before.
+  // Each thread joins the points within some rows. Afterwards, these rows are joined with the rows before
+  // them.
   const std::int64_t block = std::max<std::int64_t>(4096, 4 * points_.grid.nx);
   reference_.pool.parallel_for(reference_.size(), block, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) {

@@ -32,8 +32,9 @@ class ChanceMatches {
   std::span<RefinedPoint> results_;
   const FramePoints frame_;
   const std::int64_t large_;
-  std::vector<std::int64_t> parent_;   ///< of groups: a member of lower index; the first member is its own
-  std::vector<std::int64_t> members_;  ///< by first member of a group
+  std::vector<std::int64_t>
+      parent_;  ///< a group member of lower index; the first member of a group has itself
+  std::vector<std::int64_t> members_;  ///< number of members, stored at the first member of a group
   std::vector<std::uint8_t> contested_;
 };
 

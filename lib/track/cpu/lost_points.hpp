@@ -6,7 +6,7 @@
 
 namespace dic::track {
 
-/// Tells which lost points left the image. results: by point.
+/// Sets the status of lost points that left the image to out_of_image. results: by point.
 void mark_out_of_image(const PointNodes& points, const HostReference& reference,
                        std::span<RefinedPoint> results);
 

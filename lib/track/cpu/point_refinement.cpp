@@ -66,7 +66,7 @@ std::span<const ShapeParameters> PointRefinement::starts_of_attempts(std::size_t
 }
 
 void PointRefinement::refine() {
-  // Few enough at once for the caches, enough for each thread.
+  // A batch is small enough for the caches and has enough points for each thread.
   const std::size_t batch = 2048 * static_cast<std::size_t>(reference_.pool.size());
   for (const std::int64_t i : fresh_) memory_.is_fresh[i] = 0;
   fresh_.clear();
@@ -90,7 +90,7 @@ void PointRefinement::refine() {
                        [&](std::int64_t i) { return memory_.is_fresh[i] != 0; });
 }
 
-/// The points that the next wave refines, each from the shape of its best measured neighbour.
+/// Lists the points that the next wave refines, each starting from the shape of its best measured neighbour.
 void PointRefinement::find_front() {
   const FramePoints points{points_, reference_, results_};
   PointList beside;
@@ -103,7 +103,7 @@ void PointRefinement::find_front() {
     return needs_recovery(points, memory_.is_fresh, beside[k]);
   });
   for (std::int64_t& k : front) k = beside[k];
-  // All starts are from the waves before this one.
+  // All starts come from earlier waves.
   RawVector<ShapeParameters>& starts = memory_.attempts.starts;
   starts.resize(front.size());
   for_each_index(reference_.pool, std::ssize(front), [&](std::int64_t k) {

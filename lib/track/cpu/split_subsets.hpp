@@ -28,7 +28,7 @@ class SplitSubsets {
   };
 
   ResidualLevel level_of_tile(int tile) const;
-  /// The level around every tile: the medians of the levels of up to nine tiles.
+  /// Finds the level around every tile: the medians of the levels of up to nine tiles.
   void find_levels();
   ResidualLevel level(std::int64_t i) const;
   bool doubtful(std::int64_t i) const;
@@ -36,7 +36,7 @@ class SplitSubsets {
   std::int64_t trusted_towards(std::int64_t i, Direction towards) const;
   std::vector<Attempt> attempts(int round) const;
   void measure(const std::vector<Attempt>& attempts, int round, const std::stop_token& stop);
-  /// Gives up a doubtful point, unless all around it predict its value.
+  /// Gives up a doubtful point, unless all trusted points around it predict its value.
   void give_up_contradicted(std::int64_t i);
 
   const PointNodes& points_;
@@ -46,7 +46,7 @@ class SplitSubsets {
   const int radius_, step_;
   const Tiles tiles_;
   std::vector<ResidualLevel> levels_;
-  std::vector<std::uint8_t> trusted_;  ///< by point, before anything is measured again
+  std::vector<std::uint8_t> trusted_;  ///< flags by point: trusted before anything is measured again
   PointList open_;                     ///< points that are still to be measured again
 };
 

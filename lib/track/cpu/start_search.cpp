@@ -53,7 +53,7 @@ void StartSearch::predict_from_pyramid(std::span<const std::int64_t> which, std:
 }
 
 /// Searches `which` around the shapes in `starts` and writes what was found there. In automatic range, a peak
-/// on the border of the searched rectangle is followed. Where the same peak is found again, it has all its
+/// on the border of the searched rectangle is followed. If the same peak is found again, it now has all
 /// neighbours for the sub-pixel fit.
 void StartSearch::search(PointList which, std::span<Start> starts) {
   const int range = range_.value_or(kAutoRange);

@@ -11,7 +11,7 @@ namespace dic::track {
 /// The subsets of a reference.
 struct Subsets {
   std::vector<int> x, y;  ///< whole-pixel centres in the reference, one for each point
-  Image roi;              ///< 0 or 255, the reference's size; empty = everywhere
+  Image roi;              ///< ROI as 0 or 255, the reference's size; empty = everywhere
 
   /// Subsets of points that lie in the reference. Lost points keep the position of their node.
   Subsets(const fields::PointNodes& nodes, LocatedPoints points, const Image& original_roi);
@@ -22,7 +22,8 @@ struct Subsets {
   }
 
  private:
-  std::vector<MaterialPoint> material_;  ///< by point; empty: no point has moved, or lies between pixels
+  std::vector<MaterialPoint>
+      material_;  ///< motion by point; empty if no point has moved or lies between pixels
 };
 
 }  // namespace dic::track

@@ -15,8 +15,8 @@ namespace dic::track::cuda {
 struct DevicePositions final : PointPositions {
   const std::shared_ptr<const DeviceField> field;  ///< null: the points were placed
   const Size image = {};                           ///< size of the field's image, px
-  const LocatedPoints placed = {};                 ///< without a field
-  const bool are_nodes = false;                    ///< all were placed at their nodes
+  const LocatedPoints placed = {};                 ///< positions if there is no field
+  const bool are_nodes = false;                    ///< every point was placed at its node
 
   DevicePositions(std::shared_ptr<const DeviceField> f, Size of_image)
       : field(std::move(f)), image(of_image) {}
@@ -26,8 +26,8 @@ struct DevicePositions final : PointPositions {
 
 /// Positions of all points in the latest image that became a reference, in the memory of the first GPU.
 struct PositionsMemory {
-  bool are_followed = false;       ///< see LocatedPoints
-  kernels::DeviceBuffer centres;   ///< x, then y
+  bool are_followed = false;       ///< true if a measurement found the points, see LocatedPoints
+  kernels::DeviceBuffer centres;   ///< x of all points, then y
   kernels::DeviceBuffer material;  ///< MaterialPoint
 };
 

@@ -8,7 +8,7 @@
 namespace dic::track::cuda {
 namespace {
 
-/// Kernels count the pixels of a plane with 31 bits.
+/// Throws DeviceError for images that are too large: kernels count the pixels of a plane with 31 bits.
 const ImageView& checked(const ImageView& image) {
   if (kernels::PlaneLayout(image.width, image.height).elements() > std::numeric_limits<int>::max())
     throw DeviceError("Images of " + std::to_string(image.width) + "x" + std::to_string(image.height) +
@@ -16,7 +16,7 @@ const ImageView& checked(const ImageView& image) {
   return image;
 }
 
-/// Of the GPU that has the least.
+/// Free memory of the GPU that has least, bytes.
 std::size_t free_memory(const std::vector<kernels::Device>& devices) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const kernels::Device& device : devices) {

@@ -48,8 +48,8 @@ Partition balanced(const fields::PointNodes& points, const Partition& partition,
   if (std::ranges::any_of(partition, idle) || std::ranges::min(seconds) <= 0) return partition;
   const double total = std::reduce(seconds.begin(), seconds.end());
   Partition out = partition;
-  std::size_t from = 0;  // the part in which a boundary of equal times lies
-  double before = 0;     // seconds of the parts before it
+  std::size_t from = 0;  // part that contains the boundary of equal times
+  double before = 0;     // seconds of the parts before that one
   for (std::size_t rank = 1; rank < partition.size(); ++rank) {
     const double target = total * static_cast<double>(rank) / static_cast<double>(partition.size());
     while (from + 1 < partition.size() && before + seconds[from] < target) before += seconds[from++];
