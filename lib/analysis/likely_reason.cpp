@@ -10,13 +10,13 @@
 namespace dic {
 namespace {
 
-constexpr int kBlock = 32;  ///< px: so large is what counts as texture, not as shading
+constexpr int kBlock = 32;  ///< px; larger structures count as shading, not as texture
 
-/// How an image looks, in its grey levels.
+/// Appearance of an image, grey levels.
 struct Look {
   double mean = 0, saturated = 0;  ///< saturated: share of the pixels with the largest value of the type
-  double contrast = 0;             ///< standard deviation inside of blocks, the median
-  double detail = 0;  ///< difference of neighbours, root mean square inside of blocks, the median
+  double contrast = 0;             ///< median of the standard deviations inside of blocks
+  double detail = 0;               ///< median over blocks of the root mean square difference of neighbours
 };
 
 double median(std::vector<double> values) {
@@ -68,7 +68,7 @@ std::string text(double value) {
 
 std::string percent(double share) { return text(100 * share) + " %"; }
 
-/// What the frame looks like beside the reference; empty: alike.
+/// How the frame differs from the reference; empty if they look alike.
 std::string difference(const Look& reference, const Look& frame) {
   constexpr double kMuchSaturated = 0.2, kDark = 0.4, kBlank = 0.1, kBlurred = 0.6;
   if (frame.saturated > kMuchSaturated && frame.saturated > 2 * reference.saturated)
@@ -79,7 +79,7 @@ std::string difference(const Look& reference, const Look& frame) {
   if (frame.contrast < kBlank * reference.contrast)
     return "The frame is blank (contrast " + text(frame.contrast) + " grey levels, in the reference " +
            text(reference.contrast) + "): does it show the specimen?";
-  // More or less light changes the detail as it changes the mean.
+  // Divided by the means, because more light changes detail and mean by the same factor.
   const double detail = frame.detail / reference.detail * reference.mean / frame.mean;
   if (detail < kBlurred)
     return "The frame has " + percent(detail) +

@@ -34,7 +34,7 @@ ROOMS = {
     "camera": {"core"},
     "calibrate": {"core", "camera"},
     "synth": {"core", "image", "io"},
-    "analysis": {"core", "refine"},
+    "analysis": {"core", "fields", "refine"},
     "track": {"core", "analysis", "camera", "correlate", "features", "fields", "global", "refine"},
     "run": {"core", "image", "io", "draw", "analysis", "track"},
     "vsg": {"core", "draw", "fields", "track"},
