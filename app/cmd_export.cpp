@@ -54,8 +54,7 @@ void add_export(CLI::App& app) {
       ->required()
       ->type_name("")
       ->default_str("");
-  add_choice(*command, "--to", job.format,
-             "Format of the file");
+  add_choice(*command, "--to", job.format, "Format of the file");
   command
       ->add_option("--frames", job.frames,
                    "Numbers of frames, where 1 is the first after the reference; default: all")

@@ -292,8 +292,9 @@ void add_search(CLI::App& match, MatchCommand& command) {
   match.add_option("--threshold", options.threshold, "Lowest score of a match, -1 to 1")
       ->capture_default_str();
   add_choice(
-      match, "--method", options.method, {Criterion::zncc, Criterion::ncc, Criterion::ssd},
-      "Score; zncc ignores brightness and contrast, ncc contrast; ssd compares grey levels as they are");
+      match, "--method", options.method,
+      "Score; zncc ignores brightness and contrast, ncc contrast; ssd compares grey levels as they are",
+      {"zncc", "ncc", "ssd"});
   match
       .add_option("--rotation", command.rotation,
                   "Rotations of the template, degrees, positive from x towards y (clockwise on the screen)")

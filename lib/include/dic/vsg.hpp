@@ -39,7 +39,7 @@ struct VsgResult {
   /// kept.
   double resolution = 0;
   std::array<Component, kStrainComponents.size()> strain{};  ///< one for each of kStrainComponents
-  std::int64_t points = 0;                                   ///< with strain in the loaded frame
+  std::int64_t points = 0;  ///< number of points with strain in the loaded frame
 };
 
 /// Measures the loaded frame and, if it is not empty, the frame at rest with each subset, and computes the
