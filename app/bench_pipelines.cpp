@@ -160,13 +160,11 @@ void add_bench_track(CLI::App& bench) {
   command.add_option("--subset", options.refine.subset, "Side of the subset, px");
   command.add_option("--step", options.step, "Distance between points, px");
   command.add_option("--order", options.refine.order, "Shape function: 0, 1 or 2");
-  add_choice(command, "--interpolation", options.refine.interpolation,
-             {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current image");
+  add_choice(command, "--interpolation", options.refine.interpolation, "B-spline of the current image");
   command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, cuda:0,2 (a list) or cuda:all");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
   add_number_or_auto(command, "--search", "PX", options.search, "Search range, px");
   add_choice(command, "--reference-strategy", options.reference_strategy,
-             {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
              "What the frames of a sequence are compared with");
   command.add_option("--repeats", shape->repeats, "Repeats, of which the medians count");
   CLI::Option* sequence = command.add_option("--frames", *frames, "Then track a sequence of so many frames");

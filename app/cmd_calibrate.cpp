@@ -35,8 +35,7 @@ void add_options(CLI::App& command, CalibrateFlags& flags) {
                   "Images of the target for the lens: 3 or more, better 15, tilted, up to the corners")
       ->type_name("")
       ->default_str("");
-  using enum TargetPattern;
-  add_choice(command, "--pattern", target.pattern, {checkerboard, circles, acircles, charuco},
+  add_choice(command, "--pattern", target.pattern,
              "Pattern of the target; acircles: rows of circles shifted in turn");
   command.add_option("--columns", target.columns, "checkerboard: inner corners; circles; charuco: squares")
       ->required();
@@ -48,8 +47,7 @@ void add_options(CLI::App& command, CalibrateFlags& flags) {
       ->required();
   command.add_option("--marker", target.marker_mm, "charuco: side of a marker")->type_name("MM");
   command.add_option("--dictionary", target.dictionary, "charuco: of the markers")->type_name("NAME");
-  using enum LensModel;
-  add_choice(command, "--model", flags.job.model, {k1, k1k2, brown, rational},
+  add_choice(command, "--model", flags.job.model,
              "Parameters of the distortion: brown is k1, k2, k3, p1, p2; rational is for wide angles");
   command.add_option("--plane", flags.job.plane, "Image of the target on the surface of the specimen")
       ->type_name("FILE");

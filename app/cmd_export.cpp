@@ -54,7 +54,7 @@ void add_export(CLI::App& app) {
       ->required()
       ->type_name("")
       ->default_str("");
-  add_choice(*command, "--to", job.format, {Format::csv, Format::npz, Format::mat, Format::netcdf}, "Format");
+  add_choice(*command, "--to", job.format, "Format");
   command
       ->add_option("--frames", job.frames, "Numbers of frames, 1 is the first after the reference; else all")
       ->delimiter(',')

@@ -285,8 +285,9 @@ void add_match(CLI::App& app) {
       ->capture_default_str();
   match.add_option("--threshold", options.threshold, "Lowest score of a match, -1 to 1")
       ->capture_default_str();
-  add_choice(match, "--method", options.method, {Criterion::zncc, Criterion::ncc, Criterion::ssd},
-             "zncc ignores brightness and contrast, ncc contrast; ssd takes grey levels as they are");
+  add_choice(match, "--method", options.method,
+             "zncc ignores brightness and contrast, ncc contrast; ssd takes grey levels as they are",
+             {"zncc", "ncc", "ssd"});
   match
       .add_option("--rotation", command->rotation,
                   "Degrees, positive from x towards y (clockwise on the screen)")

@@ -81,10 +81,7 @@ void add_content(CLI::App& command, PlotFlags& flags) {
       ->expected(2)
       ->type_name("MIN,MAX");
   command.add_flag("--own-range", job.own_range, "A range for every frame, not one for the sequence");
-  add_choice(command, "--cmap", job.figure.colour_map,
-             {ColourMap::automatic, ColourMap::viridis, ColourMap::cividis, ColourMap::inferno,
-              ColourMap::blue_red, ColourMap::grey},
-             "Colours; auto: blue-red around zero, else viridis");
+  add_choice(command, "--cmap", job.figure.colour_map, "Colours; auto: blue-red around zero, else viridis");
   command.add_option("--opacity", job.figure.opacity, "Of the colours over the image, 0 to 1");
   command.add_flag("--cells", flags.cells, "A cell per point, not smooth between them");
   command.add_flag("--contours", job.figure.contours, "Lines of equal value at the numbers of the legend");
@@ -105,7 +102,7 @@ void add_page(CLI::App& command, PlotFlags& flags) {
   command.option_defaults()->group("Files");
   command.add_option("-o,--output", job.output, "Folder of the figures")->type_name("DIR");
   command.add_flag("--force", job.force, "Replace figures that are there");
-  add_choice(command, "--format", job.format, {Format::png, Format::pdf, Format::svg}, "Of the files");
+  add_choice(command, "--format", job.format, "Of the files");
   command.add_option("--width", job.width_mm, "Of a figure, mm")->type_name("MM");
   command.add_option("--font-size", job.font_pt, "Of the text, pt")->type_name("PT");
   command.add_option("--font", job.font, "Family of the font");

@@ -105,10 +105,12 @@ std::vector<Column> columns(const ProbeHistory& history) {
   };
   for (std::size_t k = 0; k < history.request.points.size(); ++k) {
     const std::string name = "P" + std::to_string(k + 1) + " ", unit = " [" + history.length_unit + "]";
-    add(name + "u" + unit, [k](const ProbeFrame& f) { return f.points[k].values.u; });
-    add(name + "v" + unit, [k](const ProbeFrame& f) { return f.points[k].values.v; });
-    add(name + "exx", [k](const ProbeFrame& f) { return f.points[k].values.exx; });
-    add(name + "eyy", [k](const ProbeFrame& f) { return f.points[k].values.eyy; });
+    for (const FieldArray& array : kArraysOf<ArrayRole::displacement>)
+      add(name + std::string(array.name) + unit,
+          [&](const ProbeFrame& f) { return f.points[k].values[array.name]; });
+    for (const FieldArray& array : kNormalStrains)
+      add(name + std::string(array.name),
+          [&](const ProbeFrame& f) { return f.points[k].values[array.name]; });
   }
   for (std::size_t k = 0; k < history.request.extensometers.size(); ++k) {
     const std::string name = "E" + std::to_string(k + 1) + " ";
@@ -117,8 +119,8 @@ std::vector<Column> columns(const ProbeHistory& history) {
   }
   for (std::size_t k = 0; k < history.request.areas.size(); ++k) {
     const std::string name = "A" + std::to_string(k + 1) + " mean ";
-    add(name + "exx", [k](const ProbeFrame& f) { return f.areas[k].mean.exx; });
-    add(name + "eyy", [k](const ProbeFrame& f) { return f.areas[k].mean.eyy; });
+    for (const FieldArray& array : kNormalStrains)
+      add(name + std::string(array.name), [&](const ProbeFrame& f) { return f.areas[k].mean[array.name]; });
   }
   return columns;
 }

@@ -64,10 +64,7 @@ void add_strain(CLI::App& app) {
       ->default_str("");
   command->add_option("--strain-window", job.strain.window, "Side of the strain window, points, odd")
       ->default_str("as in the result");
-  add_choice(*command, "--strain-measure", job.strain.measure,
-             {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,
-              StrainMeasure::almansi},
-             "Measure of strain")
+  add_choice(*command, "--strain-measure", job.strain.measure, "Measure of strain")
       ->default_str("as in the result");
   command->add_option("-o,--output", job.output, "Folder of a second result")
       ->type_name("DIR")

@@ -30,8 +30,7 @@ void add_image(CLI::App& command, SynthOptions& options) {
   command.add_option("--width", options.size.width, "Width, px");
   command.add_option("--height", options.size.height, "Height, px");
   command.add_option("--bits", options.bits, "Bits of a grey value, 8 or 16")->check(CLI::IsMember({8, 16}));
-  using enum Texture;
-  add_choice(command, "--texture", options.texture, {blobs, dots, lattice, gradient},
+  add_choice(command, "--texture", options.texture,
              "blobs: speckle; dots: sharp printed dots; lattice: rows and columns; gradient: no texture");
   command.add_option("--sigma", options.blob_sigma, "Standard deviation of a blob of the speckle, px");
   command.add_option("--size-spread", options.size_spread, "Sizes vary from sigma / this to sigma * this");
@@ -55,9 +54,7 @@ void add_image(CLI::App& command, SynthOptions& options) {
 
 void add_motion(CLI::App& command, SynthCommand& flags) {
   Motion& motion = flags.options.motion;
-  using enum MotionKind;
-  add_choice(command, "--motion", motion.kind,
-             {translation, affine, rotation, star, chirp, ramp, crack, bodies}, "Kind of motion");
+  add_choice(command, "--motion", motion.kind, "Kind of motion");
   command.add_option("--u", motion.u,
                      "translation, affine, bodies (what is behind): displacement to the right, px");
   command.add_option("--v", motion.v, "translation, affine, bodies: displacement downwards, px");

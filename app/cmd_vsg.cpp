@@ -25,8 +25,9 @@ struct VsgFlags {
 };
 
 void print(const std::vector<VsgResult>& results) {
+  const std::string component(kStrainComponents.front().name);
   std::printf("%6s %6s %9s %15s %11s %11s %11s\n", "subset", "window", "VSG [px]", "resolution [px]",
-              "sigma exx", "at rest", "peak exx");
+              ("sigma " + component).c_str(), "at rest", ("peak " + component).c_str());
   for (const VsgResult& r : results) {
     std::printf("%6d %6d %9.0f %15.1f %11.2e ", r.subset, r.window, r.gauge, r.resolution, r.strain[0].sigma);
     if (r.strain[0].at_rest)
@@ -81,10 +82,7 @@ void add_vsg(CLI::App& app) {
   command->add_option("--step", track.step, "Distance between points, px");
   command->add_option("--order", track.refine.order, "Shape function: 0 translation, 1 affine, 2 quadratic")
       ->check(CLI::IsMember({0, 1, 2}));
-  add_choice(*command, "--strain-measure", track.strain.measure,
-             {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,
-              StrainMeasure::almansi},
-             "Measure of strain");
+  add_choice(*command, "--strain-measure", track.strain.measure, "Measure of strain");
   command->add_option("--roi", flags->roi_mask, "Region of interest: image, inside where not 0")
       ->type_name("FILE");
   command->add_option("-o,--output", flags->output, "Folder of the results")->type_name("DIR");

@@ -72,10 +72,9 @@ void print_line(const WatchFlags& flags, const FrameSummary& frame, const Field&
       counts[std::string(to_string(static_cast<Status>(status)))] = frame.counts[status];
     json["mean_u"] = number(frame.mean_u);
     json["mean_v"] = number(frame.mean_v);
-    constexpr std::array kNames = {"exx", "eyy", "exy"};
-    for (std::size_t k = 0; k < kNames.size(); ++k) {
-      json[std::string("mean_") + kNames[k]] = number(frame.strain[k].mean);
-      json[std::string("sigma_") + kNames[k]] = number(frame.strain[k].sigma);
+    for (std::size_t k = 0; k < kStrainComponents.size(); ++k) {
+      json["mean_" + std::string(kStrainComponents[k].name)] = number(frame.strain[k].mean);
+      json[std::string(sigma_of(kStrainComponents[k])->name)] = number(frame.strain[k].sigma);
     }
     const double scale = flags.track.job.scale();
     json["extensometers"] = Json::array();
@@ -111,8 +110,8 @@ void run_watch(CLI::App& command, WatchFlags& flags) {
 
 void add_watch(CLI::App& app) {
   auto flags = std::make_shared<WatchFlags>();
-  CLI::App* command =
-      app.add_subcommand("watch", "Track the images that another program writes into a folder, while they arrive");
+  CLI::App* command = app.add_subcommand(
+      "watch", "Track the images that another program writes into a folder, while they arrive");
   command->option_defaults()->always_capture_default();
   command->option_defaults()->group("Watched folder");
   command
@@ -122,16 +121,18 @@ void add_watch(CLI::App& app) {
       ->default_str("")
       ->configurable(false);
   command
-      ->add_option("--until", flags->watch.until, "Number of frames after the reference to end with; 0 = never end")
+      ->add_option("--until", flags->watch.until,
+                   "Number of frames after the reference to end with; 0 = never end")
       ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--idle", flags->watch.idle, "Seconds without a new image after which to end; 0 = never end")
+      ->add_option("--idle", flags->watch.idle,
+                   "Seconds without a new image after which to end; 0 = never end")
       ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--patience", flags->watch.patience,
                    "Seconds after which an image that is not whole and does not grow is skipped")
       ->check(CLI::NonNegativeNumber);
-  add_choice(*command, "--sort", flags->watch.order, {ArrivalOrder::name, ArrivalOrder::time},
+  add_choice(*command, "--sort", flags->watch.order,
              "Of several new images, the next is the first by name, or the whole one that was written first");
   const auto add_extensometers = [flags](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) flags->extensometers.push_back(ends_of("--extensometer", text));

@@ -55,15 +55,12 @@ bool is_result(const std::filesystem::path& path);
 /// The bytes of a file. Throws FileError.
 std::string read_text(const std::string& file);
 
-/// Adds an option whose values are the names (`to_string`) of `values`.
+/// Adds an option whose values are the names of an enum, or some of them.
 template <typename Enum>
 CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& target,
-                        const std::vector<Enum>& values, const std::string& description) {
-  std::vector<std::string> names;
-  for (const Enum value : values) names.emplace_back(to_string(value));
-  const auto set = [&target, values, names](const std::string& text) {
-    target = values[std::find(names.begin(), names.end(), text) - names.begin()];
-  };
+                        const std::string& description,
+                        const std::vector<std::string>& names = names_of<Enum>()) {
+  const auto set = [&target](const std::string& text) { target = *from_name<Enum>(text); };
   return command.add_option_function<std::string>(name, set, description)
       ->check(CLI::IsMember(names))
       ->default_str(std::string(to_string(target)));

@@ -78,11 +78,10 @@ void print_strain(const TrackJob& job, const TrackSummary& summary) {
   std::printf("\nStrain (%s, gauge length %d px) of %s, its extremes over all frames; positions in %s\n",
               std::string(to_string(job.options.strain.measure)).c_str(), summary.gauge, last->file.c_str(),
               job.scale() > 0 ? "mm" : "px");
-  constexpr const char* kNames[] = {"exx", "eyy", "exy"};
-  for (std::size_t k = 0; k < std::size(kNames); ++k) {
+  for (std::size_t k = 0; k < kStrainComponents.size(); ++k) {
     const FrameSummary::Strain& strain = last->strain[k];
-    std::printf("%-6s mean     %10.3e  sd %.3e  predicted sigma %.3e\n", kNames[k], strain.mean, strain.sd,
-                strain.sigma);
+    std::printf("%-6s mean     %10.3e  sd %.3e  predicted sigma %.3e\n",
+                std::string(kStrainComponents[k].name).c_str(), strain.mean, strain.sd, strain.sigma);
     print_extreme(summary, k, false);
     print_extreme(summary, k, true);
   }
@@ -126,17 +125,18 @@ void print_noise_floor(const TrackJob& job, const TrackSummary& summary) {
       "u", unit, [](const auto& f) { return f.sd_u; }, [](const auto& f) { return f.sigma_u; });
   print(
       "v", unit, [](const auto& f) { return f.sd_v; }, [](const auto& f) { return f.sigma_v; });
-  constexpr const char* kNames[] = {"exx", "eyy", "exy"};
-  for (std::size_t k = 0; k < std::size(kNames); ++k)
+  for (std::size_t k = 0; k < kStrainComponents.size(); ++k)
     print(
-        kNames[k], "", [k](const auto& f) { return f.strain[k].sd; },
+        std::string(kStrainComponents[k].name).c_str(), "", [k](const auto& f) { return f.strain[k].sd; },
         [k](const auto& f) { return f.strain[k].sigma; });
 }
 
 void print_pictures(const TrackJob& job, const TrackSummary& summary) {
   if (summary.frames_drawn == 0) return;
   std::int64_t measured = processed_frames(summary);
-  std::printf("  pictures/      u, v, exx, eyy, exy over %lld of %lld frames%s\n",
+  std::string names;
+  for (const FieldArray& array : kDrawnArrays) names.append(names.empty() ? "" : ", ").append(array.name);
+  std::printf("  pictures/      %s over %lld of %lld frames%s\n", names.c_str(),
               static_cast<long long>(summary.frames_drawn), static_cast<long long>(measured),
               summary.frames_drawn < measured && job.pictures == Pictures::some
                   ? "; --pictures all draws the others, too"

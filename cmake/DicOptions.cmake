@@ -69,7 +69,7 @@ target_compile_options(dic_with_headers INTERFACE
 set(DIC_SHARED_INCLUDE_DIR ${PROJECT_SOURCE_DIR}/lib/shared/include)
 # Those that public headers include: installed with them.
 set(DIC_PUBLIC_SHARED_HEADERS
-  correlation.hpp error.hpp field_options.hpp gradient_noise.hpp host_device.hpp image_view.hpp refine_options.hpp
+  correlation.hpp enum_names.hpp error.hpp field_options.hpp gradient_noise.hpp host_device.hpp image_view.hpp refine_options.hpp
   shape_parameters.hpp status.hpp subset_part.hpp subset_weights.hpp)
 list(TRANSFORM DIC_PUBLIC_SHARED_HEADERS PREPEND ${DIC_SHARED_INCLUDE_DIR}/dic/shared/)
 

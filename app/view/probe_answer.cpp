@@ -41,8 +41,7 @@ ProbeRequest request_of(const std::string& kind, const std::vector<Position>& at
 
 Json json_of(const ProbeValues& values, const std::string& problem) {
   Json json{{"problem", problem}};
-  for (const ProbeQuantity& quantity : probe_quantities())
-    json[std::string(quantity.name)] = values.*quantity.value;
+  for (const FieldArray& quantity : kProbeArrays) json[std::string(quantity.name)] = values[quantity.name];
   return json;
 }
 
@@ -57,15 +56,15 @@ Json json_of(const ExtensometerValues& e) {
 
 Json mean_of(const std::vector<LinePoint>& line) {
   ProbeValues mean;
-  for (const ProbeQuantity& quantity : probe_quantities()) {
+  for (const FieldArray& quantity : kProbeArrays) {
     double sum = 0, count = 0;
     for (const LinePoint& at : line) {
-      const double value = at.point.values.*quantity.value;
+      const double value = at.point.values[quantity.name];
       if (!std::isnan(value)) sum += value, count += 1;
     }
-    mean.*quantity.value = sum / count;  // NaN where there is none
+    mean[quantity.name] = sum / count;  // NaN where there is none
   }
-  return json_of(mean, std::isnan(mean.u) ? line.front().point.problem : "");
+  return json_of(mean, std::isnan(mean["u"]) ? line.front().point.problem : "");
 }
 
 Json profile_json(const std::vector<LinePoint>& line) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
 #include <dic/image_io.hpp>
 #include <fstream>
 
@@ -14,9 +15,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the page reads little-endian numbers");
 
-constexpr std::array kArrays = {"u",       "v",       "exx",       "eyy",       "exy",       "zncc",
-                                "sigma_u", "sigma_v", "sigma_exx", "sigma_eyy", "sigma_exy", "status"};
-constexpr std::uintmax_t kLargestRunJson = 256 << 20;  ///< bytes; a file may be a stranger's
+/// The arrays that the page gets; it computes the strain invariants.
+constexpr auto& kPageArrays = kArraysOf<ArrayRole::displacement, ArrayRole::strain, ArrayRole::quality,
+                                        ArrayRole::sigma, ArrayRole::status>;
+constexpr std::uintmax_t kLargestRunJson = 256 << 20;  ///< bytes; the file may be hostile
 
 Json grid_json(const Grid& grid) {
   return {{"x0", grid.x0}, {"y0", grid.y0}, {"step", grid.step}, {"nx", grid.nx}, {"ny", grid.ny}};
@@ -24,12 +26,11 @@ Json grid_json(const Grid& grid) {
 
 Json status_names() {
   Json names = Json::array();
-  for (int status = 0; status < kStatusCount; ++status)
-    names.push_back(to_string(static_cast<Status>(status)));
+  for (const auto& entry : EnumNames<Status>::table) names.push_back(entry.name);
   return names;
 }
 
-/// run.json beside the result; null where there is none that can be read.
+/// The object of run.json beside the result; null if it cannot be read.
 Json run_json_beside(const Result& result) {
   const std::filesystem::path path = result.path().parent_path() / "run.json";
   std::error_code unknown;
@@ -40,7 +41,7 @@ Json run_json_beside(const Result& result) {
   return run.is_object() ? run : Json(nullptr);
 }
 
-/// A member, or null.
+/// A member of an object, or null.
 Json member(const Json& json, const char* name) {
   return json.is_object() && json.contains(name) ? json[name] : Json(nullptr);
 }
@@ -49,7 +50,7 @@ std::string text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.is_null() ? std::string() : value.dump();
 }
 
-/// Value and unit, four digits.
+/// A number with its unit, four digits.
 std::string number(double value, const std::string& unit = {}) {
   std::array<char, 48> buffer{};
   std::snprintf(buffer.data(), buffer.size(), "%.4g", value);
@@ -66,7 +67,15 @@ Json counts_json(const Result& result, int frame) {
   return json;
 }
 
-/// Frames of run.json, those that could not be measured too; else of the result alone.
+/// Names of what the page shows of a frame of run.json.
+std::vector<std::string> summary_names() {
+  std::vector<std::string> names = {"counts"};
+  for (const FieldArray& array : kArraysOf<ArrayRole::displacement, ArrayRole::strain, ArrayRole::quality>)
+    names.push_back("mean_" + std::string(array.name));
+  return names;
+}
+
+/// All frames of run.json, also those that could not be measured; without run.json, the frames of the result.
 Json all_frames(const Result& result, const Json& run) {
   const Json listed = member(run, "frames");
   Json frames = Json::array();
@@ -74,8 +83,7 @@ Json all_frames(const Result& result, const Json& run) {
     for (const Json& frame : listed) {
       if (!frame.is_object()) continue;
       Json row{{"name", text(member(frame, "file"))}, {"error", text(member(frame, "error"))}};
-      for (const char* name : {"counts", "mean_u", "mean_v", "mean_exx", "mean_eyy", "mean_exy", "mean_zncc"})
-        row[name] = member(frame, name);
+      for (const std::string& name : summary_names()) row[name] = member(frame, name.c_str());
       frames.push_back(row);
     }
   } else {
@@ -119,13 +127,13 @@ std::string field_of_view(const ResultInfo& info) {
          number(info.image.height * info.scale_mm_per_px, "mm");
 }
 
-/// The settings by name; empty where they are no JSON.
+/// The settings by name; an empty object if they are not JSON.
 Json settings_of(const ResultInfo& info) {
   const Json settings = Json::parse(info.settings_json, nullptr, false);
   return settings.is_object() ? settings : Json::object();
 }
 
-/// What a camera file takes out of the results.
+/// The distortions that a camera file removes from the results.
 std::string lens_correction(const Json& camera) {
   if (!camera.is_object()) return "none";
   const Json lens = member(camera, "lens");
@@ -189,8 +197,8 @@ Json noise_rows(const Json& run, const std::string& unit) {
     if (value.is_number()) rows.push_back({name, number(value.get<double>(), in)});
   };
   add("noise of the images", member(floor, "noise"), "grey levels");
-  for (const char* name : {"u", "v", "exx", "eyy", "exy"}) {
-    const std::string quantity = name, in = quantity.size() == 1 ? unit : "";
+  for (const FieldArray& array : kScatteredArrays) {
+    const std::string quantity(array.name), in = array.is_length() ? unit : "";
     add(quantity + ", predicted standard deviation", member(floor, ("sigma_" + quantity).c_str()), in);
     add(quantity + ", measured at rest", member(measured, ("sd_" + quantity).c_str()), in);
   }
@@ -206,8 +214,8 @@ std::string bytes_of(const std::vector<T>& values) {
 
 std::vector<std::string> page_arrays(const Result& result) {
   std::vector<std::string> names;
-  for (const char* name : kArrays)
-    if (result.has(name)) names.emplace_back(name);
+  for (const FieldArray& array : kPageArrays)
+    if (result.has(array.name)) names.emplace_back(array.name);
   return names;
 }
 
@@ -250,7 +258,8 @@ Json result_json(const Result& result, const TestDescription& description, const
 
 Json live_json(const LiveField& live, Size image) {
   const bool has_scale = live.scale > 0;
-  Json counts = Json::object();
+  Json counts = Json::object(), arrays = Json::array();
+  for (const FieldArray& array : kPageArrays) arrays.push_back(array.name);
   const auto by_status = live.field.counts();
   for (int k = 0; k < kStatusCount; ++k)
     counts[std::string(to_string(static_cast<Status>(k)))] = by_status[k];
@@ -258,7 +267,7 @@ Json live_json(const LiveField& live, Size image) {
       {"grid", grid_json(live.field.grid())},
       {"image", {{"width", image.width}, {"height", image.height}}},
       {"frames", {{{"name", live.name}, {"number", live.number}, {"time", live.number}, {"counts", counts}}}},
-      {"arrays", kArrays},
+      {"arrays", arrays},
       {"status_names", status_names()},
       {"length_unit", has_scale ? "mm" : "px"},
       {"scale_mm_per_px", live.scale},
@@ -266,29 +275,20 @@ Json live_json(const LiveField& live, Size image) {
 }
 
 std::string live_bytes(const LiveField& live, const std::string& array) {
-  const Field& field = live.field;
-  const double scale = live.scale > 0 ? live.scale : 1;
-  const auto lengths = [&](const auto& values) {
-    std::vector<float> scaled;
-    for (const auto value : values) scaled.push_back(static_cast<float>(value * scale));
-    return bytes_of(scaled);
-  };
-  const auto floats = [](const NodeValues<float>& values) {
-    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-  };
-  if (array == "status") return {reinterpret_cast<const char*>(field.status.data()), field.status.size()};
-  if (array == "u") return lengths(field.u);
-  if (array == "v") return lengths(field.v);
-  if (array == "sigma_u") return lengths(field.sigma_u);
-  if (array == "sigma_v") return lengths(field.sigma_v);
-  if (array == "zncc") return floats(field.zncc);
-  if (array == "exx") return floats(field.strain.exx);
-  if (array == "eyy") return floats(field.strain.eyy);
-  if (array == "exy") return floats(field.strain.exy);
-  if (array == "sigma_exx") return floats(field.strain.sigma_exx);
-  if (array == "sigma_eyy") return floats(field.strain.sigma_eyy);
-  if (array == "sigma_exy") return floats(field.strain.sigma_exy);
-  throw UsageError("There is no array " + array + ".");
+  const auto shown = std::ranges::find(kPageArrays, array, &FieldArray::name);
+  if (shown == kPageArrays.end()) throw UsageError("There is no array " + array + ".");
+  const double factor = shown->is_length() && live.scale > 0 ? live.scale : 1;
+  std::string bytes;
+  visit_values(live.field, *shown, [&]<typename T>(const NodeValues<T>& values) {
+    if constexpr (std::is_same_v<T, Status>) {
+      bytes.assign(reinterpret_cast<const char*>(values.data()), values.size());
+    } else {
+      std::vector<float> scaled;
+      for (const T value : values) scaled.push_back(static_cast<float>(value * factor));
+      bytes = bytes_of(scaled);
+    }
+  });
+  return bytes;
 }
 
 std::string field_bytes(const Result& result, const std::string& array, int frame) {

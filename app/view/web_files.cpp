@@ -2,8 +2,38 @@
 
 #include <algorithm>
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
+#include <vector>
+
+#include "view/json.hpp"
 
 namespace dic::app {
+namespace {
+
+/// kFieldArrays as a JavaScript module: arrays that menus offer, each with its name, label, unit and role.
+std::string schema_module() {
+  Json arrays = Json::array();
+  for (const FieldArray& array : kFieldArrays)
+    if (!array.label.empty())
+      arrays.push_back({{"name", array.name},
+                        {"label", array.label},
+                        {"unit", to_string(array.unit)},
+                        {"role", to_string(array.role)}});
+  return "export const ARRAYS = " + dump(arrays) + ";\n";
+}
+
+}  // namespace
+
+std::span<const WebFile> web_files() {
+  static const std::string schema = schema_module();
+  static const std::vector<WebFile> files = [] {
+    const auto embedded = embedded_files();
+    std::vector<WebFile> all(embedded.begin(), embedded.end());
+    all.push_back({"schema.js", schema});
+    return all;
+  }();
+  return files;
+}
 
 std::string_view web_file(std::string_view name) {
   const auto files = web_files();

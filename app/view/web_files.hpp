@@ -6,18 +6,20 @@
 
 namespace dic::app {
 
-/// A file of app/view/page/, or Chart.js, as the program carries it.
+/// A file of the page, which is part of the program.
 struct WebFile {
   std::string_view name;     ///< "main.js"
   std::string_view content;  ///< bytes
 };
 
-/// All of them; made at build time (cmake/EmbedFiles.cmake).
+/// The files of app/view/page/ and Chart.js; made at build time (cmake/EmbedFiles.cmake).
+std::span<const WebFile> embedded_files();
+/// The embedded files and schema.js, the module that tells the page which arrays a result has.
 std::span<const WebFile> web_files();
 
-/// Throws Error where there is none of this name.
+/// The content of a file. Throws Error for an unknown name.
 std::string_view web_file(std::string_view name);
-/// Media type by the ending: "text/css; charset=utf-8".
+/// The media type that belongs to the ending of a name: "text/css; charset=utf-8".
 std::string media_type(std::string_view name);
 
 /// The page with these elements in its head and at its end.

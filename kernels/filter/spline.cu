@@ -229,8 +229,8 @@ __global__ void __launch_bounds__(range_threads)
 template <int kDegree, typename T>
 __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
     reference_pixels(const __grid_constant__ ImageView image, const __grid_constant__ RowRange rows,
-                     int first_tile, const __grid_constant__ ImageView roi, ReferencePixel* out,
-                     std::uint32_t* rest, const GreyRange* range, int stride) {
+                     int first_tile, const __grid_constant__ ImageView roi, const GreyRange* range,
+                     const __grid_constant__ ReferencePlanes out, int stride) {
   using Tile = Tile<kDegree>;
   __shared__ float grey[tile_height * Tile::stride], dy[tile_height * Tile::stride];
   const Tile tile{static_cast<int>(blockIdx.x) * tile_width,
@@ -275,8 +275,8 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
     const __half2 most = __floats2half2_rn(gx, gy);
     const float2 rounded = __half22float2(most);
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(j) * stride + i;
-    out[at] = {value, inside ? bits_of(most) : outside_roi};
-    rest[at] = bits_of(__floats2half2_rn(gx - rounded.x, gy - rounded.y));
+    out.pixels[at] = {value, inside ? bits_of(most) : outside_roi};
+    out.rest[at] = bits_of(__floats2half2_rn(gx - rounded.x, gy - rounded.y));
   }
 }
 
@@ -334,7 +334,7 @@ void launch_reference_pixels(ImageView image, const RowRange& rows, ImageView ro
   const TileGrid grid(image.width, rows);
   visit(interpolation, image.type, [&]<typename T>(auto degree, T) {
     reference_pixels<degree, T><<<grid.blocks, Tile<degree>::threads, 0, stream>>>(
-        image, rows, grid.first, roi, planes.pixels, planes.rest, range, layout.stride);
+        image, rows, grid.first, roi, range, planes, layout.stride);
   });
   check_launch("gradients of the reference");
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <dic/correlate.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <dic/track_files.hpp>
 #include <filesystem>
 #include <functional>
@@ -16,7 +17,19 @@ namespace dic::bench {
 
 /// Output of a correlation: every value, or the best shift of each pair.
 enum class Output : std::uint8_t { surfaces, peaks };
-std::string_view to_string(Output output);
+}  // namespace dic::bench
+
+namespace dic {
+
+template <>
+struct EnumNames<bench::Output> {
+  static constexpr EnumName<bench::Output> table[] = {{bench::Output::surfaces, "surfaces"},
+                                                      {bench::Output::peaks, "peaks"}};
+};
+
+}  // namespace dic
+
+namespace dic::bench {
 
 /// Which part of a computation is timed.
 enum class Level : std::uint8_t {
@@ -26,7 +39,22 @@ enum class Level : std::uint8_t {
   kernel,   ///< running the kernels, launch after launch on inputs that stay on the device
   download  ///< copying results to the host
 };
-std::string_view to_string(Level level);
+}  // namespace dic::bench
+
+namespace dic {
+
+template <>
+struct EnumNames<bench::Level> {
+  static constexpr EnumName<bench::Level> table[] = {{bench::Level::whole, "whole"},
+                                                     {bench::Level::call, "call"},
+                                                     {bench::Level::upload, "upload"},
+                                                     {bench::Level::kernel, "kernel"},
+                                                     {bench::Level::download, "download"}};
+};
+
+}  // namespace dic
+
+namespace dic::bench {
 
 /// One correlation job, described without its data. Inputs are random numbers, made from a seed.
 struct Case {
@@ -101,7 +129,19 @@ enum class Outcome : std::uint8_t {
   wrong,
   failed  ///< refused or failed; `problem` gives the reason
 };
-std::string_view to_string(Outcome outcome);
+}  // namespace dic::bench
+
+namespace dic {
+
+template <>
+struct EnumNames<bench::Outcome> {
+  static constexpr EnumName<bench::Outcome> table[] = {
+      {bench::Outcome::ok, "ok"}, {bench::Outcome::wrong, "wrong"}, {bench::Outcome::failed, "failed"}};
+};
+
+}  // namespace dic
+
+namespace dic::bench {
 
 /// The result of a task.
 struct Row {

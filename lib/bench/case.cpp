@@ -6,34 +6,6 @@
 
 namespace dic::bench {
 
-std::string_view to_string(Output output) { return output == Output::peaks ? "peaks" : "surfaces"; }
-std::string_view to_string(Level level) {
-  switch (level) {
-    case Level::whole:
-      return "whole";
-    case Level::call:
-      return "call";
-    case Level::upload:
-      return "upload";
-    case Level::kernel:
-      return "kernel";
-    case Level::download:
-      break;
-  }
-  return "download";
-}
-std::string_view to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::ok:
-      return "ok";
-    case Outcome::wrong:
-      return "wrong";
-    case Outcome::failed:
-      break;
-  }
-  return "failed";
-}
-
 namespace {
 
 /// Number of overlapping elements, summed over the shifts of one axis.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/shared/enum_names.hpp>
 #include <filesystem>
 #include <functional>
 #include <stop_token>
@@ -30,9 +31,9 @@ std::string to_json(const SpeedReport& report);
 SpeedReport speed_report_from_json(const std::string& text);
 
 struct RegressOptions {
-  std::string device = "auto";  ///< "cpu": without GPU commands; otherwise with them, if there is a GPU
-  int threads = 0;              ///< CPU threads of each command; 0 = one per core
-  int turns = 12;  ///< at least 8: fewer cannot tell a change from chance
+  std::string device = "auto";    ///< "cpu": without GPU commands; otherwise with them, if there is a GPU
+  int threads = 0;                ///< CPU threads of each command; 0 = one per core
+  int turns = 12;                 ///< at least 8: fewer cannot tell a change from chance
   std::vector<std::string> only;  ///< names of commands; empty = all
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
@@ -49,7 +50,19 @@ BothReports run_by_turns(const std::filesystem::path& own, const std::filesystem
                          const std::function<void(int)>& on_turn = {}, const std::stop_token& stop = {});
 
 enum class Change { same, slower, faster };
-std::string_view to_string(Change change);
+}  // namespace dic::bench
+
+namespace dic {
+
+template <>
+struct EnumNames<bench::Change> {
+  static constexpr EnumName<bench::Change> table[] = {
+      {bench::Change::same, "same"}, {bench::Change::slower, "slower"}, {bench::Change::faster, "faster"}};
+};
+
+}  // namespace dic
+
+namespace dic::bench {
 
 /// A command and measure of both reports.
 struct Comparison {

@@ -71,11 +71,6 @@ Comparison compared(const CommandTimes& before, const CommandTimes& now, bool by
 
 }  // namespace
 
-std::string_view to_string(Change change) {
-  constexpr std::string_view names[] = {"same", "slower", "faster"};
-  return names[static_cast<int>(change)];
-}
-
 std::vector<Comparison> compare(const SpeedReport& before, const SpeedReport& now, bool by_turns) {
   std::vector<Comparison> rows;
   for (const CommandTimes& times : now.times) {

@@ -65,12 +65,10 @@ std::pair<int, int> parse_size(const std::string& text) {
 }
 
 template <typename Enum>
-Enum parse_name(const std::string& text, std::initializer_list<Enum> values, const std::string& what) {
+Enum parse_name(const std::string& text, const std::string& what) {
+  if (const auto value = from_name<Enum>(text)) return *value;
   std::string names;
-  for (const Enum value : values) {
-    if (to_string(value) == text) return value;
-    names += (names.empty() ? "" : ", ") + std::string(to_string(value));
-  }
+  for (const std::string& known : names_of<Enum>()) names += (names.empty() ? "" : ", ") + known;
   refuse(text, what + ": use one of " + names);
 }
 
@@ -81,11 +79,11 @@ bool parse_flag(const std::string& text) {
 
 void set_type(Case& c, const std::string& text) {
   const std::size_t colon = text.find(':');
-  using enum ScalarType;
-  c.type = parse_name(text.substr(0, colon), {u8, u16, i32, f32, f64}, "an element type");
+  c.type = parse_name<ScalarType>(text.substr(0, colon), "an element type");
   if (colon == std::string::npos) return;
   c.bit_depth = whole_number(text.substr(colon + 1), 1, "a number of bits");
-  if (c.type != u16 || c.bit_depth > 16) refuse(text, "an element type: bits are for u16, as in \"u16:12\"");
+  if (c.type != ScalarType::u16 || c.bit_depth > 16)
+    refuse(text, "an element type: bits are for u16, as in \"u16:12\"");
 }
 
 void set_shifts(Case& c, const std::string& shifts, const std::string& window) {
@@ -122,19 +120,15 @@ void set_counts(Case& c, const std::string& n_text, const std::string& m_text) {
 Case make_case(const std::string& group, const Choice& choice) {
   Case c;
   c.group = group;
-  c.pairing =
-      parse_name(choice.at("pairing"),
-                 {Pairing::one_to_one, Pairing::one_to_many, Pairing::n_to_mn, Pairing::n_to_m}, "a pairing");
+  c.pairing = parse_name<Pairing>(choice.at("pairing"), "a pairing");
   set_type(c, choice.at("type"));
   std::tie(c.ref_h, c.ref_w) = parse_size(choice.at("reference"));
   set_shifts(c, choice.at("shifts"), choice.at("window"));
   set_counts(c, choice.at("n"), choice.at("m"));
-  c.criterion = parse_name(choice.at("criterion"),
-                           {Criterion::cross_correlation, Criterion::zncc, Criterion::ncc, Criterion::ssd},
-                           "a criterion");
+  c.criterion = parse_name<Criterion>(choice.at("criterion"), "a criterion");
   const std::string& output = choice.at("output");
   c.output = c.criterion == Criterion::cross_correlation ? Output::surfaces : Output::peaks;
-  if (output != "auto") c.output = parse_name(output, {Output::surfaces, Output::peaks}, "an output");
+  if (output != "auto") c.output = parse_name<Output>(output, "an output");
   c.image = whole_number(choice.at("image"), 0, "the side of an image in px");
   c.masks = parse_flag(choice.at("masks"));
   return c;
@@ -216,9 +210,7 @@ void add_group(const toml::table& group, const std::string& backend, std::vector
   Choice choice;
   for_each_choice(group, 0, choice, [&](const Choice& one) {
     const Case c = make_case(name, one);
-    const Level level =
-        parse_name(one.at("level"),
-                   {Level::whole, Level::call, Level::upload, Level::kernel, Level::download}, "a level");
+    const Level level = parse_name<Level>(one.at("level"), "a level");
     for (const std::string& variant : variants_of(one.at("variant"), c, backend)) {
       const Task task{c, variant, level};
       if (!holds(tasks, task)) tasks.push_back(task);

@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <dic/field_schema.hpp>
 #include <limits>
-#include <map>
 
 #include "c_interface/objects.hpp"
 
@@ -11,41 +11,18 @@ namespace {
 
 template <typename T>
 void copy(const NodeValues<T>& values, std::int64_t nodes, double* out) {
-  if (values.empty()) {  // the strain was not computed
+  if (values.empty()) {  // a strain that was not computed, an array that the run did not make
     std::fill_n(out, nodes, std::numeric_limits<double>::quiet_NaN());
     return;
   }
   std::ranges::transform(values, out, [](T value) { return static_cast<double>(value); });
 }
 
-/// Copies the array of this name. Returns false if it does not exist.
+/// Copies the array of this name. Returns false for an unknown name.
 bool copy_array(const Field& field, const std::string& name, std::int64_t nodes, double* out) {
-  static const std::map<std::string, NodeValues<double> Field::*> kLengths = {{"u", &Field::u},
-                                                                              {"v", &Field::v}};
-  static const std::map<std::string, NodeValues<float> Field::*> kQualities = {
-      {"zncc", &Field::zncc}, {"sigma_u", &Field::sigma_u}, {"sigma_v", &Field::sigma_v}};
-  static const std::map<std::string, NodeValues<float> StrainField::*> kStrains = {
-      {"exx", &StrainField::exx},
-      {"eyy", &StrainField::eyy},
-      {"exy", &StrainField::exy},
-      {"e1", &StrainField::e1},
-      {"e2", &StrainField::e2},
-      {"von_mises", &StrainField::von_mises},
-      {"sigma_exx", &StrainField::sigma_exx},
-      {"sigma_eyy", &StrainField::sigma_eyy},
-      {"sigma_exy", &StrainField::sigma_exy}};
-  if (const auto length = kLengths.find(name); length != kLengths.end())
-    copy(field.*length->second, nodes, out);
-  else if (const auto quality = kQualities.find(name); quality != kQualities.end())
-    copy(field.*quality->second, nodes, out);
-  else if (const auto strain = kStrains.find(name); strain != kStrains.end())
-    copy(field.strain.*strain->second, nodes, out);
-  else if (name == "status")
-    copy(field.status, nodes, out);
-  else if (name == "iterations")
-    copy(field.iterations, nodes, out);
-  else
-    return false;
+  const FieldArray* array = find_field_array(name);
+  if (array == nullptr || !array->is_in_field()) return false;
+  visit_values(field, *array, [&](const auto& values) { copy(values, nodes, out); });
   return true;
 }
 

@@ -312,20 +312,6 @@ void fit_plane(const CalibrationJob& job, Calibration& result) {
 
 }  // namespace
 
-std::string_view to_string(LensModel model) {
-  switch (model) {
-    case LensModel::k1:
-      return "k1";
-    case LensModel::k1k2:
-      return "k1k2";
-    case LensModel::brown:
-      return "brown";
-    case LensModel::rational:
-      break;
-  }
-  return "rational";
-}
-
 std::vector<std::string> CalibrationJob::validate() const {
   std::vector<std::string> list = target.validate();
   if (images.empty() && plane.empty())

@@ -93,20 +93,6 @@ std::vector<cv::Point2f> find_circles(const cv::Mat& grey, cv::Size size, int ar
 
 }  // namespace
 
-std::string_view to_string(TargetPattern pattern) {
-  switch (pattern) {
-    case TargetPattern::checkerboard:
-      return "checkerboard";
-    case TargetPattern::circles:
-      return "circles";
-    case TargetPattern::acircles:
-      return "acircles";
-    case TargetPattern::charuco:
-      break;
-  }
-  return "charuco";
-}
-
 std::vector<std::string> Target::validate() const {
   std::vector<std::string> list;
   if (columns < 3 || rows < 3 || columns > 200 || rows > 200)

@@ -12,36 +12,6 @@ using correlate::Backend;
 using correlate::BackendEntry;
 using correlate::Job;
 
-std::string_view to_string(Criterion criterion) {
-  switch (criterion) {
-    case Criterion::cross_correlation:
-      return "cross_correlation";
-    case Criterion::zncc:
-      return "zncc";
-    case Criterion::ncc:
-      return "ncc";
-    case Criterion::ssd:
-      break;
-  }
-  return "ssd";
-}
-
-std::string_view to_string(Surfaces::Type type) {
-  switch (type) {
-    case Surfaces::Type::u32:
-      return "u32";
-    case Surfaces::Type::u64:
-      return "u64";
-    case Surfaces::Type::i64:
-      return "i64";
-    case Surfaces::Type::f32:
-      return "f32";
-    case Surfaces::Type::f64:
-      break;
-  }
-  return "f64";
-}
-
 std::int64_t Surfaces::checked_offset(Type requested, std::int64_t pair) const {
   if (requested != type)
     throw UsageError("These surfaces hold " + std::string(to_string(type)) + " values, not " +

@@ -78,23 +78,4 @@ const Colours& colours_of(ColourMap map) {
 
 }  // namespace dic::draw
 
-namespace dic {
-
-std::string_view to_string(ColourMap map) {
-  switch (map) {
-    case ColourMap::viridis:
-      return "viridis";
-    case ColourMap::cividis:
-      return "cividis";
-    case ColourMap::inferno:
-      return "inferno";
-    case ColourMap::blue_red:
-      return "blue-red";
-    case ColourMap::grey:
-      return "grey";
-    default:
-      return "auto";
-  }
-}
-
-}  // namespace dic
+namespace dic {}  // namespace dic

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
+#include <type_traits>
 #include <utility>
 
 namespace dic::draw {
@@ -36,27 +38,28 @@ std::vector<float> ResultFields::values(const std::string& name, int frame) cons
 
 MeasuredField::MeasuredField(const Field& field, ResultInfo info)
     : field_(Field::without_arrays(field.shared_grid())), info_(std::move(info)) {
-  field_.u = field.u;
-  field_.v = field.v;
   field_.image_u = field.image_u;
   field_.image_v = field.image_v;
-  field_.strain.exx = field.strain.exx;
-  field_.strain.eyy = field.strain.eyy;
-  field_.strain.exy = field.strain.exy;
+  for (const FieldArray& array : kDrawnArrays)
+    visit_values(field, array, [&]<typename T>(const NodeValues<T>& values) {
+      visit_values(field_, array, [&]<typename Copy>(NodeValues<Copy>& copy) {
+        if constexpr (std::is_same_v<T, Copy>) copy = values;
+      });
+    });
 }
 
 std::vector<float> MeasuredField::values(const std::string& name, int) const {
-  const StrainField& strain = field_.strain;
-  for (const auto& [known, array] :
-       {std::pair{"exx", &strain.exx}, {"eyy", &strain.eyy}, {"exy", &strain.exy}})
-    if (name == known) return {array->begin(), array->end()};
-  if (name != "u" && name != "v") throw UsageError("There is no field " + name + " to be drawn.");
-  const NodeValues<double>& lengths = name == "u" ? field_.u : field_.v;
-  std::vector<float> values(lengths.size());
-  std::ranges::transform(lengths, values.begin(), [factor = info_.length_factor()](double length) {
-    return static_cast<float>(length * factor);
+  const auto array = std::ranges::find(kDrawnArrays, name, &FieldArray::name);
+  if (array == kDrawnArrays.end()) throw UsageError("There is no field " + name + " to be drawn.");
+  const double factor = array->is_length() ? info_.length_factor() : 1;
+  std::vector<float> numbers;
+  visit_values(field_, *array, [&](const auto& values) {
+    numbers.resize(values.size());
+    std::ranges::transform(values, numbers.begin(), [&](auto value) {
+      return static_cast<float>(static_cast<double>(value) * factor);
+    });
   });
-  return values;
+  return numbers;
 }
 
 }  // namespace dic::draw

@@ -37,7 +37,7 @@ class ResultFields final : public DrawnFields {
   const Camera* camera_;
 };
 
-/// The fields u, v, exx, eyy and exy of one frame that was just measured; frame numbers are ignored.
+/// The kDrawnArrays of one frame that was just measured; frame numbers are ignored.
 class MeasuredField final : public DrawnFields {
  public:
   /// Copies the arrays that it needs.

@@ -1,6 +1,7 @@
 #include "draw/result_pictures.hpp"
 
 #include <algorithm>
+#include <dic/field_schema.hpp>
 #include <memory>
 #include <utility>
 
@@ -10,12 +11,11 @@
 namespace dic::draw {
 namespace {
 
-constexpr std::pair<const char*, const char*> kSymbols[] = {
-    {"exx", "ε_xx"},        {"eyy", "ε_yy"},       {"exy", "ε_xy"},        {"e1", "ε_1"},
-    {"e2", "ε_2"},          {"von_mises", "ε_vM"}, {"magnitude", "|d|"},   {"zncc", "ZNCC"},
-    {"sigma_u", "σ_u"},     {"sigma_v", "σ_v"},    {"sigma_exx", "σ_εxx"}, {"sigma_eyy", "σ_εyy"},
-    {"sigma_exy", "σ_εxy"},
-};
+std::string symbol_of(const std::string& name) {
+  if (name == "magnitude") return "|d|";
+  const FieldArray* array = find_field_array(name);
+  return array && !array->symbol.empty() ? std::string(array->symbol) : name;
+}
 
 /// A frame that is being drawn.
 struct Sheet {
@@ -30,9 +30,8 @@ struct Sheet {
 }  // namespace
 
 FigureOptions options_for(const ResultInfo& info, const std::string& name, const std::string& unit) {
-  const auto symbol = std::ranges::find_if(kSymbols, [&](const auto& known) { return name == known.first; });
   FigureOptions options;
-  options.symbol = symbol == std::end(kSymbols) ? name : symbol->second;
+  options.symbol = symbol_of(name);
   options.unit = unit == "1" ? "" : unit;
   options.mm_per_px = info.scale_mm_per_px;
   return options;

@@ -6,20 +6,6 @@
 
 namespace dic::exporting {
 
-std::string_view to_string(Format format) {
-  switch (format) {
-    case Format::csv:
-      return "csv";
-    case Format::npz:
-      return "npz";
-    case Format::mat:
-      return "mat";
-    case Format::netcdf:
-      break;
-  }
-  return "netcdf";
-}
-
 std::string_view ending_of(Format format) { return format == Format::netcdf ? "nc" : to_string(format); }
 
 void export_result(const ExportJob& job, const ProgressCallback& progress, std::stop_token stop) {

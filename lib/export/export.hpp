@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <dic/progress.hpp>
 #include <dic/result.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <filesystem>
 #include <stop_token>
 #include <string>
@@ -15,7 +16,21 @@ namespace dic::exporting {
 /// csv: one table, a row per frame and point. npz: NumPy. mat: MATLAB 5, which SciPy and Octave read too.
 /// netcdf: netCDF-4.
 enum class Format : std::uint8_t { csv, npz, mat, netcdf };
-std::string_view to_string(Format format);
+}  // namespace dic::exporting
+
+namespace dic {
+
+template <>
+struct EnumNames<exporting::Format> {
+  static constexpr EnumName<exporting::Format> table[] = {{exporting::Format::csv, "csv"},
+                                                          {exporting::Format::npz, "npz"},
+                                                          {exporting::Format::mat, "mat"},
+                                                          {exporting::Format::netcdf, "netcdf"}};
+};
+
+}  // namespace dic
+
+namespace dic::exporting {
 /// "csv", "npz", "mat", "nc".
 std::string_view ending_of(Format format);
 

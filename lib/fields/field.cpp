@@ -9,13 +9,7 @@ namespace {
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr float kMissingFloat = std::numeric_limits<float>::quiet_NaN();
 
-constexpr std::array<std::string_view, kStatusCount> kStatusNames = {
-    "ok",       "flat",   "out_of_image", "low_correlation", "not_converged",
-    "diverged", "masked", "outlier",      "ambiguous"};
-
 }  // namespace
-
-std::string_view to_string(Status status) { return kStatusNames[static_cast<std::size_t>(status)]; }
 
 std::int64_t Grid::points() const { return std::count(inside.begin(), inside.end(), std::uint8_t{1}); }
 

@@ -499,20 +499,6 @@ StrainField compute_strain_sigmas(const Field& field, const StrainOptions& optio
 
 }  // namespace fields
 
-std::string_view to_string(StrainMeasure measure) {
-  switch (measure) {
-    case StrainMeasure::green_lagrange:
-      return "green-lagrange";
-    case StrainMeasure::engineering:
-      return "engineering";
-    case StrainMeasure::hencky:
-      return "hencky";
-    case StrainMeasure::almansi:
-      break;
-  }
-  return "almansi";
-}
-
 std::vector<std::string> StrainOptions::validate() const {
   if (window >= 3 && window <= strain::largest_window && window % 2 == 1) return {};
   return {"The strain window is " + std::to_string(window) + " points; use an odd number from 3 to " +

@@ -219,10 +219,6 @@ bool has_fonts() {
 
 }  // namespace
 
-std::string_view to_string(Format format) {
-  return format == Format::pdf ? "pdf" : format == Format::svg ? "svg" : "png";
-}
-
 CanvasFactory canvases(Format format, double resolution, const std::string& font) {
   return [=](double width, double height) -> std::unique_ptr<Canvas> {
     // Cairo's own font has no Greek letters; OpenCV's canvas spells them out.

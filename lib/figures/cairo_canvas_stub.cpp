@@ -4,10 +4,6 @@
 
 namespace dic::figures {
 
-std::string_view to_string(Format format) {
-  return format == Format::pdf ? "pdf" : format == Format::svg ? "svg" : "png";
-}
-
 CanvasFactory canvases(Format format, double, const std::string&) {
   if (format != Format::png)
     throw UsageError("This dic was built without cairo and writes no " + std::string(to_string(format)) +

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <dic/camera.hpp>
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
 #include <dic/image_io.hpp>
 #include <dic/result.hpp>
 #include <memory>
@@ -148,7 +149,11 @@ draw::Quantity quantity(const PlotJob& job, const Result& result, const draw::Dr
 
 void check(const PlotJob& job) {
   if (job.fields.empty()) throw UsageError("No field was named: give --field u, exx or another.");
-  if (std::ranges::find(job.fields, "status") != job.fields.end())
+  const auto is_status = [](const std::string& name) {
+    const FieldArray* array = find_field_array(name);
+    return array && array->role == ArrayRole::status;
+  };
+  if (std::ranges::any_of(job.fields, is_status))
     throw UsageError("A status is a name, not a number that colours could show: see it with dic view.");
   const auto range = job.figure.range;
   if (range && !(std::isfinite(range->min) && std::isfinite(range->max) && range->min < range->max))
@@ -161,6 +166,12 @@ void check(const PlotJob& job) {
 }
 
 }  // namespace
+
+std::vector<std::string> drawn_names() {
+  std::vector<std::string> names;
+  for (const FieldArray& array : kDrawnArrays) names.emplace_back(array.name);
+  return names;
+}
 
 PlotSummary plot(const PlotJob& job) {
   check(job);

@@ -1,17 +1,24 @@
 #include <charconv>
 #include <cmath>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <dic/field_schema.hpp>
 #include <dic/io.hpp>
-#include <limits>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "io/pending_file.hpp"
 
 namespace dic {
 namespace {
 
-constexpr std::size_t kBlock = 1 << 18;  // bytes between two writes
-constexpr int kDigits = 10;              // of double values: 1e-7 px at 1000 px
+constexpr std::size_t kBlock = 1 << 18;  ///< bytes between two writes
+constexpr int kDigits = 10;              ///< digits of double values: 1e-7 px at 1000 px
 
 /// A table that is being written: cells are separated by commas and go to the file block by block.
 class Table {
@@ -25,7 +32,7 @@ class Table {
     std::isnan(value) ? cell("nan") : append(value, std::chars_format::general, kDigits);
   }
 
-  /// Ends the row; the last comma goes unless the style wants it.
+  /// Ends the row; removes the last comma unless `trailing_comma` is set.
   void end_row(bool trailing_comma) {
     if (!trailing_comma) text_.pop_back();
     text_ += '\n';
@@ -48,61 +55,86 @@ class Table {
   std::string text_;
 };
 
-/// One point, with all that its row is made of.
+/// One point of the grid.
 struct Row {
-  const ResultInfo& info;
-  const Field& field;
-  std::int64_t id;  // counts the rows
-  std::size_t k;    // node
-  double x, y;      // px
-
-  bool measured() const { return has_values(field.status[k]); }
-  /// NaN where the strain was not computed.
-  float strain(NodeValues<float> StrainField::*component) const {
-    const auto& values = field.strain.*component;
-    return values.empty() ? std::numeric_limits<float>::quiet_NaN() : values[k];
-  }
+  std::int64_t id;  ///< number of the row, from 0
+  std::size_t k;    ///< index of the node
+  double x, y;      ///< position of the node, px
 };
 
+/// A column of one frame: its header, and the function that writes its cell of a row.
 struct Column {
-  const char* name;
-  void (*write)(Table&, const Row&);
-  bool is_length = false;  // scaled, with the unit in the header, where the style does that
+  std::string header;
+  std::function<void(Table&, const Row&)> write;
 };
 
-void write_nan(Table& table, const Row&) { table.cell("nan"); }
+void write_cell(Table& table, Status status) { table.cell(to_string(status)); }
+void write_cell(Table& table, auto value) { table.cell(value); }
 
-template <auto Component>
-void write_strain(Table& table, const Row& row) {
-  table.cell(row.strain(Component));
+Column nothing(std::string header) {
+  return {std::move(header), [](Table& table, const Row&) { table.cell("nan"); }};
 }
 
-/// `px` times the scale.
-double scaled(const Row& row, double px) { return px * row.info.length_factor(); }
+/// Values of the nodes; "nan" in each row for an empty array, as of a strain that was not computed.
+template <typename T>
+Column values_of(std::string header, const NodeValues<T>& values) {
+  if (values.empty()) return nothing(std::move(header));
+  return {std::move(header), [&values](Table& table, const Row& row) { write_cell(table, values[row.k]); }};
+}
 
-constexpr Column kNative[] = {
-    {"x", [](Table& t, const Row& r) { t.cell(scaled(r, r.x)); }, true},
-    {"y", [](Table& t, const Row& r) { t.cell(scaled(r, r.y)); }, true},
-    {"u", [](Table& t, const Row& r) { t.cell(scaled(r, r.field.u[r.k])); }, true},
-    {"v", [](Table& t, const Row& r) { t.cell(scaled(r, r.field.v[r.k])); }, true},
-    {"zncc", [](Table& t, const Row& r) { t.cell(r.field.zncc[r.k]); }},
-    {"sigma_u", [](Table& t, const Row& r) { t.cell(static_cast<float>(scaled(r, r.field.sigma_u[r.k]))); },
-     true},
-    {"sigma_v", [](Table& t, const Row& r) { t.cell(static_cast<float>(scaled(r, r.field.sigma_v[r.k]))); },
-     true},
-    {"status", [](Table& t, const Row& r) { t.cell(to_string(r.field.status[r.k])); }},
-    {"iterations", [](Table& t, const Row& r) { t.cell(r.field.iterations[r.k]); }},
-    {"exx", write_strain<&StrainField::exx>},
-    {"eyy", write_strain<&StrainField::eyy>},
-    {"exy", write_strain<&StrainField::exy>},
-    {"sigma_exx", write_strain<&StrainField::sigma_exx>},
-    {"sigma_eyy", write_strain<&StrainField::sigma_eyy>},
-    {"sigma_exy", write_strain<&StrainField::sigma_exy>},
-};
+/// Values of the nodes times a factor, rounded once to their own type; "nan" for an empty array.
+template <std::floating_point T>
+Column scaled(std::string header, const NodeValues<T>& values, double factor) {
+  if (values.empty()) return nothing(std::move(header));
+  return {std::move(header), [&values, factor](Table& table, const Row& row) {
+            write_cell(table, static_cast<T>(values[row.k] * factor));
+          }};
+}
+
+/// The position of the node along x or y, times a factor.
+Column position(std::string header, double Row::*axis, double factor = 1) {
+  return {std::move(header), [=](Table& table, const Row& row) { table.cell(row.*axis * factor); }};
+}
+
+/// An array of the field in the unit of the result.
+Column array_of(std::string header, const Field& field, const FieldArray& array, double length_factor) {
+  Column column;
+  visit_values(field, array, [&]<typename T>(const NodeValues<T>& values) {
+    if constexpr (std::floating_point<T>)
+      column = array.is_length() ? scaled(std::move(header), values, length_factor)
+                                 : values_of(std::move(header), values);
+    else
+      column = values_of(std::move(header), values);
+  });
+  return column;
+}
+
+std::vector<Column> native_columns(const ResultInfo& info, const Field& field) {
+  const double factor = info.length_factor();
+  const std::string unit = info.has_scale() ? " [mm]" : "";
+  std::vector<Column> columns = {position("x" + unit, &Row::x, factor),
+                                 position("y" + unit, &Row::y, factor)};
+  for (const FieldArray& array : kMeasuredArrays)
+    if (!array.is_optional() && array.role != ArrayRole::strain_invariant)
+      columns.push_back(
+          array_of(std::string(array.name) + (array.is_length() ? unit : ""), field, array, factor));
+  return columns;
+}
+
+/// The components of the strain, which Vic-2D and OpenCorr name as we do.
+std::vector<Column> strain_columns(const Field& field) {
+  std::vector<Column> columns;
+  for (const FieldArray& array : kStrainComponents)
+    columns.push_back(values_of(std::string(array.name), strain_values(field.strain, array)));
+  return columns;
+}
 
 /// DICe and Vic-2D have one sigma for both directions: the larger one; -1 for a point without values.
-float one_sigma(const Row& row) {
-  return row.measured() ? std::fmax(row.field.sigma_u[row.k], row.field.sigma_v[row.k]) : -1.0f;
+Column one_sigma(std::string header, const Field& field) {
+  return {std::move(header), [&field](Table& table, const Row& row) {
+            const bool is_measured = has_values(field.status[row.k]);
+            table.cell(is_measured ? std::fmax(field.sigma_u[row.k], field.sigma_v[row.k]) : -1.0f);
+          }};
 }
 
 /// DICe's codes: 4 initialized (and solved), 8 correlation failed, 9 subset not built, 11 out of iterations.
@@ -125,117 +157,109 @@ int dice_status(Status status) {
   return 9;
 }
 
-constexpr Column kDice[] = {
-    {"SUBSET_ID", [](Table& t, const Row& r) { t.cell(r.id); }},
-    {"COORDINATE_X", [](Table& t, const Row& r) { t.cell(r.x); }},
-    {"COORDINATE_Y", [](Table& t, const Row& r) { t.cell(r.y); }},
-    {"DISPLACEMENT_X", [](Table& t, const Row& r) { t.cell(r.field.u[r.k]); }},
-    {"DISPLACEMENT_Y", [](Table& t, const Row& r) { t.cell(r.field.v[r.k]); }},
-    {"SIGMA", [](Table& t, const Row& r) { t.cell(one_sigma(r)); }},
-    {"GAMMA", [](Table& t, const Row& r) { t.cell(2 * (1 - r.field.zncc[r.k])); }},
-    {"BETA", write_nan},
-    {"STATUS_FLAG", [](Table& t, const Row& r) { t.cell(dice_status(r.field.status[r.k])); }},
-    {"UNCERTAINTY",
-     [](Table& t, const Row& r) { t.cell(std::hypot(r.field.sigma_u[r.k], r.field.sigma_v[r.k])); }},
-    {"VSG_STRAIN_XX", write_strain<&StrainField::exx>},
-    {"VSG_STRAIN_YY", write_strain<&StrainField::eyy>},
-    {"VSG_STRAIN_XY", write_strain<&StrainField::exy>},
-};
-
-/// Angle of the larger principal strain, rad, from x towards y.
-float principal_angle(const Row& row) {
-  return std::atan2(2 * row.strain(&StrainField::exy),
-                    row.strain(&StrainField::exx) - row.strain(&StrainField::eyy)) /
-         2;
+std::vector<Column> dice_columns(const Field& field) {
+  const StrainField& strain = field.strain;
+  return {
+      {"SUBSET_ID", [](Table& table, const Row& row) { table.cell(row.id); }},
+      position("COORDINATE_X", &Row::x),
+      position("COORDINATE_Y", &Row::y),
+      values_of("DISPLACEMENT_X", field.u),
+      values_of("DISPLACEMENT_Y", field.v),
+      one_sigma("SIGMA", field),
+      {"GAMMA", [&](Table& table, const Row& row) { table.cell(2 * (1 - field.zncc[row.k])); }},
+      nothing("BETA"),
+      {"STATUS_FLAG", [&](Table& table, const Row& row) { table.cell(dice_status(field.status[row.k])); }},
+      {"UNCERTAINTY",
+       [&](Table& table, const Row& row) {
+         table.cell(std::hypot(field.sigma_u[row.k], field.sigma_v[row.k]));
+       }},
+      values_of("VSG_STRAIN_XX", strain.exx),
+      values_of("VSG_STRAIN_YY", strain.eyy),
+      values_of("VSG_STRAIN_XY", strain.exy),
+  };
 }
 
-constexpr Column kVic[] = {
-    {"\"x\"", [](Table& t, const Row& r) { t.cell(r.x); }},
-    {"\"y\"", [](Table& t, const Row& r) { t.cell(r.y); }},
-    {"\"u\"", [](Table& t, const Row& r) { t.cell(r.field.u[r.k]); }},
-    {"\"v\"", [](Table& t, const Row& r) { t.cell(r.field.v[r.k]); }},
-    {"\"sigma\"", [](Table& t, const Row& r) { t.cell(one_sigma(r)); }},
-    {"\"exx\"", write_strain<&StrainField::exx>},
-    {"\"eyy\"", write_strain<&StrainField::eyy>},
-    {"\"exy\"", write_strain<&StrainField::exy>},
-    {"\"e1\"", write_strain<&StrainField::e1>},
-    {"\"e2\"", write_strain<&StrainField::e2>},
-    {"\"gamma\"", [](Table& t, const Row& r) { t.cell(principal_angle(r)); }},
-    {"\"e_vonmises\"", write_strain<&StrainField::von_mises>},
-};
+/// Angle of the larger principal strain, rad, from x towards y.
+Column principal_angle(std::string header, const StrainField& strain) {
+  if (strain.exy.empty()) return nothing(std::move(header));
+  return {std::move(header), [&strain](Table& table, const Row& row) {
+            table.cell(std::atan2(2 * strain.exy[row.k], strain.exx[row.k] - strain.eyy[row.k]) / 2);
+          }};
+}
 
-/// What Vic-2D adds in front of the rest where it knows the scale.
-constexpr Column kVicCalibrated[] = {
-    {"\"x_c\"", [](Table& t, const Row& r) { t.cell(scaled(r, r.x)); }},
-    {"\"y_c\"", [](Table& t, const Row& r) { t.cell(scaled(r, r.y)); }},
-    {"\"u_c\"", [](Table& t, const Row& r) { t.cell(scaled(r, r.field.u[r.k])); }},
-    {"\"v_c\"", [](Table& t, const Row& r) { t.cell(scaled(r, r.field.v[r.k])); }},
-};
-
-constexpr Column kOpenCorr[] = {
-    {"x", [](Table& t, const Row& r) { t.cell(r.x); }},
-    {"y", [](Table& t, const Row& r) { t.cell(r.y); }},
-    {"u", [](Table& t, const Row& r) { t.cell(r.field.u[r.k]); }},
-    {"v", [](Table& t, const Row& r) { t.cell(r.field.v[r.k]); }},
-    {"u0", write_nan},
-    {"v0", write_nan},
-    {"ZNCC", [](Table& t, const Row& r) { t.cell(r.field.zncc[r.k]); }},
-    {"iteration", [](Table& t, const Row& r) { t.cell(r.field.iterations[r.k]); }},
-    {"convergence", write_nan},
-    {"feature", write_nan},
-    {"exx", write_strain<&StrainField::exx>},
-    {"eyy", write_strain<&StrainField::eyy>},
-    {"exy", write_strain<&StrainField::exy>},
-    {"subset_rx", [](Table& t, const Row& r) { t.cell(r.info.subset / 2); }},
-    {"subset_ry", [](Table& t, const Row& r) { t.cell(r.info.subset / 2); }},
-};
-
-std::vector<Column> columns_of(CsvStyle style, bool has_scale) {
-  switch (style) {
-    case CsvStyle::dice:
-      return {std::begin(kDice), std::end(kDice)};
-    case CsvStyle::opencorr:
-      return {std::begin(kOpenCorr), std::end(kOpenCorr)};
-    case CsvStyle::vic: {
-      std::vector<Column> columns;
-      if (has_scale) columns.assign(std::begin(kVicCalibrated), std::end(kVicCalibrated));
-      columns.insert(columns.end(), std::begin(kVic), std::end(kVic));
-      return columns;
-    }
-    case CsvStyle::native:
-      break;
+/// Vic-2D adds columns in mm in front of the others if it knows the scale.
+std::vector<Column> vic_columns(const ResultInfo& info, const Field& field) {
+  const StrainField& strain = field.strain;
+  std::vector<Column> columns;
+  const auto add = [&](Column column) {
+    column.header = '"' + column.header + '"';
+    columns.push_back(std::move(column));
+  };
+  if (info.has_scale()) {
+    const double factor = info.length_factor();
+    add(position("x_c", &Row::x, factor));
+    add(position("y_c", &Row::y, factor));
+    add(scaled("u_c", field.u, factor));
+    add(scaled("v_c", field.v, factor));
   }
-  return {std::begin(kNative), std::end(kNative)};
+  add(position("x", &Row::x));
+  add(position("y", &Row::y));
+  add(values_of("u", field.u));
+  add(values_of("v", field.v));
+  add(one_sigma("sigma", field));
+  for (Column& column : strain_columns(field)) add(std::move(column));
+  add(values_of("e1", strain.e1));
+  add(values_of("e2", strain.e2));
+  add(principal_angle("gamma", strain));
+  add(values_of("e_vonmises", strain.von_mises));
+  return columns;
+}
+
+std::vector<Column> opencorr_columns(const ResultInfo& info, const Field& field) {
+  const auto half_subset = [&info](Table& table, const Row&) { table.cell(info.subset / 2); };
+  std::vector<Column> columns = {
+      position("x", &Row::x),
+      position("y", &Row::y),
+      values_of("u", field.u),
+      values_of("v", field.v),
+      nothing("u0"),
+      nothing("v0"),
+      values_of("ZNCC", field.zncc),
+      values_of("iteration", field.iterations),
+      nothing("convergence"),
+      nothing("feature"),
+  };
+  for (Column& column : strain_columns(field)) columns.push_back(std::move(column));
+  columns.push_back({"subset_rx", half_subset});
+  columns.push_back({"subset_ry", half_subset});
+  return columns;
+}
+
+std::vector<Column> columns_of(CsvStyle style, const ResultInfo& info, const Field& field) {
+  switch (style) {
+    case CsvStyle::native:
+      return native_columns(info, field);
+    case CsvStyle::dice:
+      return dice_columns(field);
+    case CsvStyle::vic:
+      return vic_columns(info, field);
+    case CsvStyle::opencorr:
+      return opencorr_columns(info, field);
+  }
+  throw std::invalid_argument("There is no such style of CSV files.");
 }
 
 }  // namespace
 
-std::string_view to_string(CsvStyle style) {
-  switch (style) {
-    case CsvStyle::dice:
-      return "dice";
-    case CsvStyle::vic:
-      return "vic";
-    case CsvStyle::opencorr:
-      return "opencorr";
-    case CsvStyle::native:
-      break;
-  }
-  return "native";
-}
-
 void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
                CsvStyle style) {
-  const std::vector<Column> columns = columns_of(style, info.has_scale());
+  const std::vector<Column> columns = columns_of(style, info, field);
   const bool trailing_comma = style == CsvStyle::opencorr;  // OpenCorr's own reader needs it
   const Grid& grid = field.grid();
 
   PendingText file(path);
   Table table(file);
-  for (const Column& column : columns) {
-    const bool named = column.is_length && info.has_scale();
-    table.cell(named ? column.name + std::string(" [mm]") : column.name);
-  }
+  for (const Column& column : columns) table.cell(column.header);
   table.end_row(trailing_comma);
 
   std::int64_t id = 0;
@@ -243,7 +267,7 @@ void write_csv(const std::filesystem::path& path, const ResultInfo& info, const 
     for (int i = 0; i < grid.nx; ++i) {
       const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
       if (!grid.inside[k]) continue;
-      const Row row{info, field, id++, k, field.x(i, j), field.y(i, j)};
+      const Row row{id++, k, field.x(i, j), field.y(i, j)};
       for (const Column& column : columns) column.write(table, row);
       table.end_row(trailing_comma);
     }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstddef>
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
 #include <dic/result.hpp>
 #include <limits>
 #include <mutex>
@@ -9,7 +10,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "io/field_arrays.hpp"
 #include "io/hdf5_input.hpp"
 #include "io/vtkhdf_layout.hpp"
 
@@ -24,13 +24,6 @@ constexpr int kLargestCoordinate = 1 << 30;  // px
 fs::path file_of(const fs::path& path) {
   std::error_code unknown;
   return fs::is_directory(path, unknown) ? path / "result.vtkhdf" : path;
-}
-
-std::optional<StrainMeasure> measure_named(std::string_view name) {
-  for (const auto measure : {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,
-                             StrainMeasure::almansi})
-    if (to_string(measure) == name) return measure;
-  return {};
 }
 
 /// Reads what does not change from frame to frame.
@@ -50,7 +43,8 @@ class Description {
     info.scale_mm_per_px = file_.number_attribute(kAbout, "scale_mm_per_px").value_or(0);
     if (!std::isfinite(info.scale_mm_per_px) || info.scale_mm_per_px < 0)
       file_.fail("its scale is no number of at least 0");
-    const auto measure = measure_named(file_.text_attribute(kAbout, "strain_measure").value_or(""));
+    const auto measure =
+        from_name<StrainMeasure>(file_.text_attribute(kAbout, "strain_measure").value_or(""));
     if (!measure) file_.fail("its strain_measure is not one that dic knows");
     info.strain = {whole_number("strain_window", 1, 1 << 16), *measure};
     info.version = file_.text_attribute(kAbout, "version").value_or("");
@@ -77,14 +71,16 @@ class Description {
 
   /// Null in a result without a camera.
   std::shared_ptr<const NodePositions> positions(const Grid& grid, double length_factor) const {
-    if (!file_.has(kAbout + "/X") || !file_.has(kAbout + "/Y")) return nullptr;
+    for (const PositionArray& array : kPositionArrays)
+      if (!file_.has(path_of(array))) return nullptr;
     const hdf5::Shape shape = {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)};
-    const auto read = [&](const std::string& name) {
-      auto values = file_.read_part<double>(name, {0, 0}, shape);
+    NodePositions positions;
+    for (const PositionArray& array : kPositionArrays) {
+      auto values = file_.read_part<double>(path_of(array), {0, 0}, shape);
       for (double& value : values) value /= length_factor;
-      return NodeValues<double>(std::span<const double>(values));
-    };
-    return std::make_shared<NodePositions>(NodePositions{read(kAbout + "/X"), read(kAbout + "/Y")});
+      positions.*array.member = NodeValues<double>(std::span<const double>(values));
+    }
+    return std::make_shared<NodePositions>(std::move(positions));
   }
 
   /// A file that grows, or whose writer was killed, may have a part of some more.
@@ -239,19 +235,21 @@ struct Result::Impl {
     return read<T>(name, frame, {0, 0, grid->nx, grid->ny});
   }
 
-  /// As it was measured: in px. Throws where it is not there, or has several components.
+  /// Loads an array as it was measured: lengths in px. Throws if it is missing or has several components.
   template <typename T>
-  void load(NodeValues<T>& target, const char* name, int frame, double length_factor = 1) const {
+  void load(NodeValues<T>& target, const FieldArray& array, int frame) const {
+    const std::string name(array.name);
     const ResultArray* stored = find(name);
     if (stored == nullptr || stored->components != 1)
-      file.fail(std::string("it lacks the array ") + name + ", which every result of dic track has");
+      file.fail("it lacks the array " + name + ", which every result of dic track has");
+    const double length_factor = array.is_length() ? info.length_factor() : 1;
     constexpr bool is_short = std::is_same_v<T, std::int16_t>;
     const auto values = read<std::conditional_t<is_short, std::int32_t, T>>(name, frame);
     target = NodeValues<T>(values.size());
     std::ranges::transform(values, target.begin(), [&](auto value) {
       if constexpr (is_short) {
         if (!std::in_range<T>(value))
-          file.fail(std::string("its array ") + name + " has a value of " + std::to_string(value));
+          file.fail("its array " + name + " has a value of " + std::to_string(value));
         return static_cast<T>(value);
       } else {
         return static_cast<T>(length_factor == 1 ? value : value / length_factor);
@@ -259,33 +257,26 @@ struct Result::Impl {
     });
   }
 
-  void load_status(Field& field, int frame) const {
+  void load(NodeValues<Status>& target, const FieldArray& array, int frame) const {
     NodeValues<std::uint8_t> numbers;
-    load(numbers, "status", frame);
-    field.status = NodeValues<Status>(numbers.size());
+    load(numbers, array, frame);
+    target = NodeValues<Status>(numbers.size());
     for (std::size_t k = 0; k < numbers.size(); ++k) {
       if (numbers[k] >= kStatusCount)
         file.fail("it has a status " + std::to_string(numbers[k]) +
                   ", which this version of dic does not know");
-      field.status[k] = static_cast<Status>(numbers[k]);
+      target[k] = static_cast<Status>(numbers[k]);
     }
   }
 
   Field field(int frame) const {
     check_frame(frame);
     Field field = Field::without_arrays(grid);
-    const double factor = info.length_factor();
-    const auto factor_of = [&](Kind kind) { return kind == Kind::length ? factor : 1.0; };
-    for (const auto& array : kDisplacements)
-      load(field.*array.member, array.name, frame, factor_of(array.kind));
-    for (const auto& array : kQualities) load(field.*array.member, array.name, frame, factor_of(array.kind));
-    load(field.iterations, "iterations", frame);
-    load_status(field, frame);
-    for (const auto& array : kStrains)
-      if (find(array.name) != nullptr) load(field.strain.*array.member, array.name, frame);
-    if (find("order") != nullptr) load(field.order, "order", frame);
-    for (const auto& array : kGlobal)
-      if (find(array.name) != nullptr) load(field.*array.member, array.name, frame, factor_of(array.kind));
+    for (const FieldArray& array : kMeasuredArrays) {
+      const bool is_required = !array.is_optional() && !array.is_strain();
+      if (is_required || find(array.name) != nullptr)
+        visit_values(field, array, [&](auto& values) { load(values, array, frame); });
+    }
     field.positions = positions;
     return field;
   }

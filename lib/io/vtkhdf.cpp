@@ -2,16 +2,15 @@
 #include <array>
 #include <cmath>
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
 #include <dic/io.hpp>
 #include <future>
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
-#include "io/field_arrays.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/pending_file.hpp"
 #include "io/vtkhdf_layout.hpp"
@@ -22,10 +21,13 @@ using namespace io;
 
 namespace {
 
-/// The longest name of a file, and what the number of a video's frame adds.
+/// Bytes of the longest name of a file, with the number of a video's frame.
 constexpr std::size_t kNameBytes = 272;
 
-/// Of the parts of the same frames, is it the last one?
+/// The array whose list of offsets all others share.
+constexpr std::string_view kFirstArray = kFieldArrays.front().name;
+
+/// True if a part is the last one of those that share its frames.
 bool ends_frames(const ResultPart& part, const Grid& grid) {
   return part.first_row + part.skip + part.use == grid.ny;
 }
@@ -33,17 +35,18 @@ bool ends_frames(const ResultPart& part, const Grid& grid) {
 }  // namespace
 
 struct VtkHdfWriter::Impl {
-  std::unique_ptr<PendingFile> target;  ///< until the first frame is in it: then the file takes its place
+  std::unique_ptr<PendingFile> target;  ///< temporary file, until the first frame is in it; then null
   hdf5::OutputFile file;
   Grid grid;
   double length_factor;
   std::string length_unit, strain_measure, time_unit;
   std::int64_t frames = 0, published = 0;
-  bool has_order = false, has_global = false;  ///< the arrays that not all results have
-  std::vector<double> times;                   // of frames that are not published
-  std::vector<double> vectors;                 // of a frame's displacement
-  std::tuple<std::vector<double>, std::vector<float>>
-      scratch;  // reused: new memory costs more than filling it
+  std::vector<FieldArray> arrays;  ///< arrays of the file; empty before the first frame
+  std::vector<double> times;       ///< times of frames that are not published
+  std::vector<double> vectors;     ///< displacement of a frame, three values for each node
+  /// Values in the unit of the file; reused, because new memory costs more than filling it.
+  std::tuple<std::vector<double>, std::vector<float>, std::vector<std::int16_t>, std::vector<std::uint8_t>>
+      scratch;
 
   Impl(std::unique_ptr<PendingFile> pending, hdf5::OutputFile opened, const Grid& nodes,
        const ResultInfo& info)
@@ -70,8 +73,7 @@ struct VtkHdfWriter::Impl {
                                       const Grid& grid, const ResultInfo& info) {
     auto opened = std::make_unique<Impl>(nullptr, hdf5::OutputFile::open_growing(path), grid, info);
     opened->frames = opened->published = frames;
-    opened->has_order = opened->file.has(kPointData + "order");
-    opened->has_global = opened->file.has(kPointData + kGlobal[0].name);
+    opened->choose_arrays([&](const FieldArray& array) { return opened->file.has(path_of(array)); });
     for (const std::string& name : opened->series()) opened->file.open_series(name, frames);
     opened->file.change_attribute(kSteps, "NSteps", frames);
     opened->file.begin_growing();
@@ -94,8 +96,9 @@ struct VtkHdfWriter::Impl {
     joined.write_geometry(info);
     joined.write_about(info);
     joined.write_scales(info);
-    joined.has_order = parts.front().has_order;
-    joined.has_global = parts.front().has_global;
+    const std::vector<std::string>& optional = parts.front().optional_arrays;
+    joined.choose_arrays(
+        [&](const FieldArray& array) { return std::ranges::find(optional, array.name) != optional.end(); });
     joined.create_arrays();
     if (parts.front().positions) joined.write_positions(*parts.front().positions);
     for (const ResultPart& part : parts)
@@ -120,71 +123,64 @@ struct VtkHdfWriter::Impl {
     file.set_attribute(kRoot, "Direction", std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
   }
 
+  /// Chooses the arrays of the file: those that every run makes, and optional ones for which `is_made` is
+  /// true.
+  template <typename IsMade>
+  void choose_arrays(const IsMade& is_made) {
+    for (const FieldArray& array : kFieldArrays)
+      if (!array.is_optional() || is_made(array)) arrays.push_back(array);
+  }
+
   /// Called for the first frame: VTK reads a file without a time axis, but not a time axis without steps.
   void create_arrays() {
     file.create_series<double>(kTimes, {});
     file.set_attribute(kSteps, "NSteps", std::int64_t{0});
-    file.create_series<std::int64_t>(kOffsets + kDisplacements[0].name, {});
+    file.create_series<std::int64_t>(kOffsets + std::string(kFirstArray), {});
     file.set_attribute(kTimes, "unit", time_unit);
     if (has_seconds()) name_for_netcdf("time", kTimes, {"/frame"}, time_unit, "time");
-    for (const auto& array : kDisplacements) create<double>(array.name, array.kind, array.description);
-    create<double>("displacement", Kind::length,
-                   "(u, -v, 0): in VTK's axes, y up, for Warp By Vector and Glyph", {3});
-    for (const auto& array : kQualities) create<float>(array.name, array.kind, array.description);
-    create<std::uint8_t>("status", Kind::plain, "how the measurement of the point ended");
-    describe_status();
-    create<std::int16_t>("iterations", Kind::plain, "Gauss-Newton iterations");
-    for (const auto& array : kStrains) create<float>(array.name, array.kind, array.description);
-    if (has_order) create<std::uint8_t>("order", Kind::plain, "order of the point's shape function");
-    if (has_global)
-      for (const auto& array : kGlobal) create<float>(array.name, array.kind, array.description);
+    for (const FieldArray& array : arrays) create(array);
   }
 
-  /// What has an item for each frame.
+  /// Paths of all datasets that have an item for each frame.
   std::vector<std::string> series() const {
-    std::vector<std::string> names = {kTimes,
-                                      kOffsets + kDisplacements[0].name,
-                                      "/frame",
-                                      kAbout + "/frames",
-                                      kPointData + "displacement",
-                                      kPointData + "status",
-                                      kPointData + "iterations"};
-    for (const auto& array : kDisplacements) names.push_back(kPointData + array.name);
-    for (const auto& array : kQualities) names.push_back(kPointData + array.name);
-    for (const auto& array : kStrains) names.push_back(kPointData + array.name);
-    if (has_order) names.push_back(kPointData + "order");
-    if (has_global)
-      for (const auto& array : kGlobal) names.push_back(kPointData + array.name);
-    return names;
+    std::vector<std::string> paths = {kTimes, kOffsets + std::string(kFirstArray), "/frame",
+                                      kAbout + "/frames"};
+    for (const FieldArray& array : arrays) paths.push_back(path_of(array));
+    return paths;
   }
 
-  template <typename T>
-  void create(const std::string& name, Kind kind, std::string_view description, hdf5::Shape components = {}) {
+  void create(const FieldArray& array) {
+    const std::string name(array.name), path = path_of(array);
+    const std::string unit = array.is_length() ? length_unit : "1";
     hdf5::Shape item = {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)};
-    item.insert(item.end(), components.begin(), components.end());
-    const std::string unit = kind == Kind::length ? length_unit : "1";
-    file.create_series<T>(kPointData + name, item);
-    file.set_attribute(kPointData + name, "description", description);
-    file.set_attribute(kPointData + name, "unit", unit);
-    if (kind == Kind::strain) file.set_attribute(kPointData + name, "measure", strain_measure);
-    // VTK wants a list of offsets for each array: they are the same.
-    if (name != kDisplacements[0].name) file.link(kOffsets + kDisplacements[0].name, kOffsets + name);
-
     std::vector<std::string> scales = {"/frame", "/y", "/x"};
-    if (!components.empty()) scales.emplace_back("/component");
-    name_for_netcdf(name, kPointData + name, scales, unit, description);
+    if (array.components > 1) {
+      item.push_back(static_cast<std::uint64_t>(array.components));
+      scales.emplace_back("/component");
+    }
+    visit_element(array, [&]<typename T>(T) { file.create_series<T>(path, item); });
+    file.set_attribute(path, "description", array.description);
+    file.set_attribute(path, "unit", unit);
+    if (array.is_strain()) file.set_attribute(path, "measure", strain_measure);
+    // VTK requires a list of offsets for each array: they are the same.
+    if (name != kFirstArray) file.link(kOffsets + std::string(kFirstArray), kOffsets + name);
+    name_for_netcdf(name, path, scales, unit, array.description);
+    if (array.role == ArrayRole::status) describe_status(path);
   }
 
-  /// Names by number, as we and as the CF conventions of netCDF write them.
-  void describe_status() {
-    const std::vector<std::string> status = status_names();
-    std::vector<std::uint8_t> numbers(status.size());
-    std::iota(numbers.begin(), numbers.end(), std::uint8_t{0});
+  /// Names of the statuses by number, as we and as the CF conventions of netCDF write them.
+  void describe_status(const std::string& path) {
+    std::vector<std::string> names;
+    std::vector<std::uint8_t> numbers;
     std::string meanings;
-    for (const std::string& name : status) meanings += (meanings.empty() ? "" : " ") + name;
-    file.set_attribute(kPointData + "status", "names", std::span<const std::string>(status));
-    file.set_attribute(kPointData + "status", "flag_values", numbers);
-    file.set_attribute(kPointData + "status", "flag_meanings", meanings);
+    for (const auto& [status, name] : EnumNames<Status>::table) {
+      names.emplace_back(name);
+      numbers.push_back(static_cast<std::uint8_t>(status));
+      meanings.append(meanings.empty() ? "" : " ").append(name);
+    }
+    file.set_attribute(path, "names", std::span<const std::string>(names));
+    file.set_attribute(path, "flag_values", numbers);
+    file.set_attribute(path, "flag_meanings", meanings);
   }
 
   /// Gives a dataset a name in the root group, and attributes as netCDF has them.
@@ -228,7 +224,7 @@ struct VtkHdfWriter::Impl {
     file.set_attribute("/", "scale_mm_per_px", info.scale_mm_per_px);
   }
 
-  /// What the root group has beside arrays and dimensions.
+  /// Names of what the root group has besides arrays and dimensions.
   std::string coordinates(bool with_positions) const {
     return std::string("file inside") + (has_seconds() ? " time" : "") + (with_positions ? " X Y" : "");
   }
@@ -270,32 +266,29 @@ struct VtkHdfWriter::Impl {
                        std::to_string(kNameBytes) + " fit into the file.");
     if (frames == 0 && target) begin(field);
     auto displacement = std::async(std::launch::async, [&] { fill_vectors(field); });
-    for (const auto& array : kDisplacements)
-      append_values<double>(array.name, array.kind, field.*array.member);
-    displacement.get();
-    file.append(kPointData + "displacement", vectors.data());
-    for (const auto& array : kQualities) append_values<float>(array.name, array.kind, field.*array.member);
-    static_assert(sizeof(Status) == 1);
-    file.append(kPointData + "status", reinterpret_cast<const std::uint8_t*>(field.status.data()));
-    file.append(kPointData + "iterations", field.iterations.data());
-    for (const auto& array : kStrains)
-      append_values<float>(array.name, array.kind, field.strain.*array.member);
-    if (has_order) append_order(field);
-    if (has_global)
-      for (const auto& array : kGlobal) append_values<float>(array.name, array.kind, field.*array.member);
+    for (const FieldArray& array : arrays) {
+      if (array.role == ArrayRole::vector) {
+        displacement.get();
+        file.append(path_of(array), vectors.data());
+      }
+      visit_values(field, array, [&](const auto& values) { append_values(array, values); });
+    }
     append_frame(time, has_seconds() ? static_cast<double>(frames + 1) : time, name);
   }
 
   void begin(const Field& field) {
-    has_order = !field.order.empty();
-    has_global = !field.resolution.empty();
+    choose_arrays([&](const FieldArray& array) {
+      bool is_made = false;
+      visit_values(field, array, [&](const auto& values) { is_made = !values.empty(); });
+      return is_made;
+    });
     create_arrays();
     if (field.positions) write_positions(*field.positions);
     file.begin_growing();
   }
 
-  /// Readers see new frames when all of them is there: the number of frames comes after them. Only the times
-  /// come later still: VTK (9.7) reads all of them into an array of NSteps, and writes beyond its end.
+  /// Writes the number of frames after the frames, so that readers see whole frames only. The times come
+  /// last: VTK (9.7) reads all of them into an array of NSteps, and writes beyond its end.
   void publish() {
     if (frames == published) return;
     published = frames;
@@ -309,14 +302,14 @@ struct VtkHdfWriter::Impl {
   }
 
   void append_frame(double time, double number, std::string_view name) {
-    file.append(kOffsets + kDisplacements[0].name, frames);
+    file.append(kOffsets + std::string(kFirstArray), frames);
     ++frames;
     times.push_back(time);
     file.append("/frame", number);
     file.append(kAbout + "/frames", name);
   }
 
-  /// The file is no longer a temporary one.
+  /// Gives the temporary file its name.
   void take_place() {
     if (target) target->commit();
     target.reset();
@@ -324,30 +317,28 @@ struct VtkHdfWriter::Impl {
 
   void write_positions(const NodePositions& positions) {
     const hdf5::Shape shape = {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)};
-    file.write(kAbout + "/X", shape, scaled(positions.x, length_factor));
-    file.write(kAbout + "/Y", shape, scaled(positions.y, length_factor));
-    for (const char* axis : {"X", "Y"})
-      name_for_netcdf(axis, kAbout + "/" + axis, {"/y", "/x"}, length_unit,
-                      std::string(axis) + " of the node in corrected coordinates");
+    for (const PositionArray& array : kPositionArrays)
+      file.write(path_of(array), shape, scaled(positions.*array.member, length_factor));
+    for (const PositionArray& array : kPositionArrays)
+      name_for_netcdf(std::string(array.name), path_of(array), {"/y", "/x"}, length_unit, array.description);
     file.set_attribute("/", "coordinates", coordinates(true));
   }
 
-  void append_order(const Field& field) {
-    const NodeValues<std::uint8_t> none(field.order.empty() ? field.status.size() : 0);
-    file.append(kPointData + "order", field.order.empty() ? none.data() : field.order.data());
+  void append_values(const FieldArray& array, const NodeValues<Status>& values) {
+    static_assert(sizeof(Status) == 1);
+    file.append(path_of(array), reinterpret_cast<const std::uint8_t*>(values.data()));
   }
-
-  /// An empty array (strain that was not computed) becomes NaN.
+  /// An empty array (strain that was not computed) becomes NaN, or 0 in arrays of whole numbers.
   template <typename T>
-  void append_values(const std::string& name, Kind kind, const NodeValues<T>& values) {
-    const double factor = kind == Kind::length ? length_factor : 1;
+  void append_values(const FieldArray& array, const NodeValues<T>& values) {
+    const double factor = array.is_length() ? length_factor : 1;
     const bool as_they_are = factor == 1 && values.size() == grid.inside.size();
-    file.append(kPointData + name, as_they_are ? values.data() : scaled(values, factor));
+    file.append(path_of(array), as_they_are ? values.data() : scaled(values, factor));
   }
   template <typename T>
   const T* scaled(const NodeValues<T>& values, double factor) {
     auto& out = std::get<std::vector<T>>(scratch);
-    out.assign(grid.inside.size(), std::numeric_limits<T>::quiet_NaN());
+    out.assign(grid.inside.size(), std::numeric_limits<T>::quiet_NaN());  // 0 for whole numbers
     std::ranges::transform(values, out.begin(), [&](T value) { return static_cast<T>(value * factor); });
     return out.data();
   }

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <dic/field_schema.hpp>
 #include <string>
 
-/// Where things are in a result.vtkhdf (docs/file-formats.md).
+/// Paths of groups and datasets in a result.vtkhdf (docs/file-formats.md).
 namespace dic::io {
 
 inline const std::string kRoot = "/VTKHDF";
@@ -10,6 +11,9 @@ inline const std::string kPointData = kRoot + "/PointData/";
 inline const std::string kSteps = kRoot + "/Steps";
 inline const std::string kTimes = kSteps + "/Values";
 inline const std::string kOffsets = kSteps + "/PointDataOffsets/";
-inline const std::string kAbout = "/dic";  // ours: readers of VTKHDF leave other groups alone
+inline const std::string kAbout = "/dic";  ///< our own group, which readers of VTKHDF leave alone
+
+inline std::string path_of(const FieldArray& array) { return kPointData + std::string(array.name); }
+inline std::string path_of(const PositionArray& array) { return kAbout + "/" + std::string(array.name); }
 
 }  // namespace dic::io

@@ -12,36 +12,7 @@ namespace {
 constexpr double kNone = ProbeValues::kNone;
 constexpr float kNoSigma = std::numeric_limits<float>::quiet_NaN();
 
-constexpr std::array kQuantities = {
-    ProbeQuantity{"u", true, &ProbeValues::u},
-    ProbeQuantity{"v", true, &ProbeValues::v},
-    ProbeQuantity{"sigma_u", true, &ProbeValues::sigma_u},
-    ProbeQuantity{"sigma_v", true, &ProbeValues::sigma_v},
-    ProbeQuantity{"zncc", false, &ProbeValues::zncc},
-    ProbeQuantity{"exx", false, &ProbeValues::exx},
-    ProbeQuantity{"eyy", false, &ProbeValues::eyy},
-    ProbeQuantity{"exy", false, &ProbeValues::exy},
-    ProbeQuantity{"e1", false, &ProbeValues::e1},
-    ProbeQuantity{"e2", false, &ProbeValues::e2},
-    ProbeQuantity{"von_mises", false, &ProbeValues::von_mises},
-    ProbeQuantity{"sigma_exx", false, &ProbeValues::sigma_exx},
-    ProbeQuantity{"sigma_eyy", false, &ProbeValues::sigma_eyy},
-    ProbeQuantity{"sigma_exy", false, &ProbeValues::sigma_exy},
-};
-
-template <typename T>
-double at_node(const NodeValues<T>& values, std::size_t node) {
-  return values.empty() ? kNone : static_cast<double>(values[node]);
-}
-
-ProbeValues node_values(const Field& field, std::size_t k) {
-  const StrainField& s = field.strain;
-  return {at_node(field.u, k),       at_node(field.v, k),     at_node(field.sigma_u, k),
-          at_node(field.sigma_v, k), at_node(field.zncc, k),  at_node(s.exx, k),
-          at_node(s.eyy, k),         at_node(s.exy, k),       at_node(s.e1, k),
-          at_node(s.e2, k),          at_node(s.von_mises, k), at_node(s.sigma_exx, k),
-          at_node(s.sigma_eyy, k),   at_node(s.sigma_exy, k)};
-}
+constexpr std::string_view kNormalStrain = kStrainComponents.front().name;
 
 /// The nodes around a position that take part in its bilinear interpolation: four, two on a line of the grid,
 /// one on a node.
@@ -116,8 +87,8 @@ Position on_specimen(const Field& field, Position at) {
 double distance(Position a, Position b) { return std::hypot(b.x - a.x, b.y - a.y); }
 
 void scale_lengths(ProbeValues& values, double factor) {
-  for (const ProbeQuantity& quantity : kQuantities)
-    if (quantity.is_length) values.*quantity.value *= factor;
+  for (std::size_t q = 0; q < kProbeArrays.size(); ++q)
+    if (kProbeArrays[q].is_length()) values[q] *= factor;
 }
 
 std::string text_of(Position at) {
@@ -166,20 +137,24 @@ AreaValues scaled(AreaValues area, double factor) {
 
 }  // namespace
 
-std::span<const ProbeQuantity> probe_quantities() { return kQuantities; }
+std::size_t ProbeValues::index_of(std::string_view name) {
+  const auto found = std::ranges::find(kProbeArrays, name, &FieldArray::name);
+  if (found == kProbeArrays.end()) throw UsageError("Probes have no values of " + std::string(name) + ".");
+  return static_cast<std::size_t>(found - kProbeArrays.begin());
+}
 
 PointValues probe_point(const Field& field, Position at) {
   PointValues result;
   const Cell cell(field.grid(), at);
   result.problem = problem_of(field, cell);
   if (!result.problem.empty()) return result;
-  for (const ProbeQuantity& quantity : kQuantities) result.values.*quantity.value = 0;
-  for (const Cell::Corner& corner : cell.corners) {
-    const ProbeValues values = node_values(field, node_of(field.grid(), corner));
-    for (const ProbeQuantity& quantity : kQuantities)
-      result.values.*quantity.value += corner.weight * (values.*quantity.value);
+  for (std::size_t q = 0; q < kProbeArrays.size(); ++q) {
+    result.values[q] = 0;
+    for (const Cell::Corner& corner : cell.corners)
+      result.values[q] += corner.weight * value_at(field, kProbeArrays[q], node_of(field.grid(), corner));
   }
-  if (std::isnan(result.values.exx)) result.problem = "no strain: too few points in the strain window";
+  if (std::isnan(result.values[kNormalStrain]))
+    result.problem = "no strain: too few points in the strain window";
   return result;
 }
 
@@ -189,19 +164,19 @@ ExtensometerValues probe_extensometer(const Field& field, Position a, Position b
   result.gauge_length = distance(from, to);
   const PointValues first = probe_point(field, a), second = probe_point(field, b);
   const auto problem_at = [](const PointValues& end, const char* name) {
-    return std::isnan(end.values.u) ? std::string(name) + ": " + end.problem : std::string();
+    return std::isnan(end.values["u"]) ? std::string(name) + ": " + end.problem : std::string();
   };
   result.problem = problem_at(first, "first end");
   if (result.problem.empty()) result.problem = problem_at(second, "second end");
   if (!result.problem.empty()) return result;
-  const Position moved_from{from.x + first.values.u, from.y + first.values.v};
-  const Position moved_to{to.x + second.values.u, to.y + second.values.v};
+  const Position moved_from{from.x + first.values["u"], from.y + first.values["v"]};
+  const Position moved_to{to.x + second.values["u"], to.y + second.values["v"]};
   const double length = distance(moved_from, moved_to);
   result.change = length - result.gauge_length;
   result.strain = result.change / result.gauge_length;
   const double along_x = (moved_to.x - moved_from.x) / length, along_y = (moved_to.y - moved_from.y) / length;
   const auto variance = [&](const ProbeValues& end) {
-    return std::pow(along_x * end.sigma_u, 2) + std::pow(along_y * end.sigma_v, 2);
+    return std::pow(along_x * end["sigma_u"], 2) + std::pow(along_y * end["sigma_v"], 2);
   };
   result.sigma_change = std::sqrt(variance(first.values) + variance(second.values));
   result.sigma_strain = result.sigma_change / result.gauge_length;
@@ -243,20 +218,20 @@ std::vector<std::size_t> nodes_in(const Grid& grid, Size image, const Roi::Polyg
 AreaValues probe_area(const Field& field, std::span<const std::size_t> nodes) {
   AreaValues result;
   result.nodes = std::ssize(nodes);
-  for (const ProbeQuantity& quantity : kQuantities) {
+  for (std::size_t q = 0; q < kProbeArrays.size(); ++q) {
     // Differences from the first value: sums of squares of large displacements would lose digits.
     double n = 0, first = 0, sum = 0, squares = 0;
     for (const std::size_t k : nodes) {
-      const double value = field.status[k] == Status::ok ? node_values(field, k).*quantity.value : kNone;
+      const double value = field.status[k] == Status::ok ? value_at(field, kProbeArrays[q], k) : kNone;
       if (std::isnan(value)) continue;
       if (n == 0) first = value;
       n += 1, sum += value - first, squares += (value - first) * (value - first);
     }
     const double mean = sum / n;  // NaN where there is none
-    result.mean.*quantity.value = first + mean;
-    result.sd.*quantity.value = std::sqrt(std::max(squares / n - mean * mean, 0.0));
-    if (quantity.name == "u") result.points = static_cast<std::int64_t>(n);
-    if (quantity.name == "exx") result.strain_points = static_cast<std::int64_t>(n);
+    result.mean[q] = first + mean;
+    result.sd[q] = std::sqrt(std::max(squares / n - mean * mean, 0.0));
+    if (kProbeArrays[q].name == "u") result.points = static_cast<std::int64_t>(n);
+    if (kProbeArrays[q].name == kNormalStrain) result.strain_points = static_cast<std::int64_t>(n);
   }
   return result;
 }

@@ -20,8 +20,8 @@ std::string header(std::string_view name, const std::string& unit) {
   return std::string(name) + (unit.empty() || unit == "1" ? "" : " [" + unit + "]");
 }
 
-std::string header_of(const ProbeHistory& history, const ProbeQuantity& quantity) {
-  return header(quantity.name, quantity.is_length ? history.length_unit : "");
+std::string header_of(const ProbeHistory& history, const FieldArray& quantity) {
+  return header(quantity.name, quantity.is_length() ? history.length_unit : "");
 }
 
 std::string name_of(char kind, std::size_t index) { return kind + std::to_string(index + 1) + " "; }
@@ -40,8 +40,8 @@ void write_frame(Table& table, const ProbeHistory& history, std::size_t f) {
   if (const auto stresses = history.stresses(); !stresses.empty()) table.cell(stresses[f]);
 }
 
-/// In the table: the scatter of a standard deviation tells nobody anything.
-bool has_sd(const ProbeQuantity& quantity) { return !quantity.name.starts_with("sigma"); }
+/// True if a table has the scatter of a quantity: that of a predicted standard deviation says nothing.
+bool has_sd(const FieldArray& quantity) { return quantity.role != ArrayRole::sigma; }
 
 /// A row per frame; P1, P2, ... points, E extensometers, A areas.
 void write_history(const fs::path& path, const ProbeHistory& history) {
@@ -49,7 +49,7 @@ void write_history(const fs::path& path, const ProbeHistory& history) {
   write_frame_header(table, history);
   const std::string& unit = history.length_unit;
   for (std::size_t k = 0; k < history.request.points.size(); ++k) {
-    for (const ProbeQuantity& quantity : probe_quantities())
+    for (const FieldArray& quantity : kProbeArrays)
       table.cell(name_of('P', k) + header_of(history, quantity));
     table.cell(name_of('P', k) + "problem");
   }
@@ -60,7 +60,7 @@ void write_history(const fs::path& path, const ProbeHistory& history) {
       table.cell(name_of('E', k) + name);
   for (std::size_t k = 0; k < history.request.areas.size(); ++k) {
     for (const char* name : {"nodes", "points", "strain points"}) table.cell(name_of('A', k) + name);
-    for (const ProbeQuantity& quantity : probe_quantities()) {
+    for (const FieldArray& quantity : kProbeArrays) {
       table.cell(name_of('A', k) + "mean " + header_of(history, quantity));
       if (has_sd(quantity)) table.cell(name_of('A', k) + "sd " + header_of(history, quantity));
     }
@@ -70,7 +70,7 @@ void write_history(const fs::path& path, const ProbeHistory& history) {
     const ProbeFrame& frame = history.frames[f];
     write_frame(table, history, f);
     for (const PointValues& point : frame.points) {
-      for (const ProbeQuantity& quantity : probe_quantities()) table.cell(point.values.*quantity.value);
+      for (const FieldArray& quantity : kProbeArrays) table.cell(point.values[quantity.name]);
       table.cell(point.problem);
     }
     for (const ExtensometerValues& e : frame.extensometers) {
@@ -80,9 +80,9 @@ void write_history(const fs::path& path, const ProbeHistory& history) {
     }
     for (const AreaValues& area : frame.areas) {
       for (const std::int64_t count : {area.nodes, area.points, area.strain_points}) table.cell(count);
-      for (const ProbeQuantity& quantity : probe_quantities()) {
-        table.cell(area.mean.*quantity.value);
-        if (has_sd(quantity)) table.cell(area.sd.*quantity.value);
+      for (const FieldArray& quantity : kProbeArrays) {
+        table.cell(area.mean[quantity.name]);
+        if (has_sd(quantity)) table.cell(area.sd[quantity.name]);
       }
     }
     table.end_row();
@@ -97,7 +97,7 @@ void write_lines(const fs::path& path, const ProbeHistory& history) {
   for (const std::string& name :
        {header("distance", history.length_unit), std::string("x [px]"), std::string("y [px]")})
     table.cell(name);
-  for (const ProbeQuantity& quantity : probe_quantities()) table.cell(header_of(history, quantity));
+  for (const FieldArray& quantity : kProbeArrays) table.cell(header_of(history, quantity));
   table.cell("problem");
   table.end_row();
   for (std::size_t line = 0; line < history.request.lines.size(); ++line)
@@ -106,8 +106,7 @@ void write_lines(const fs::path& path, const ProbeHistory& history) {
         table.cell(static_cast<std::int64_t>(line) + 1);
         write_frame(table, history, f);
         for (const double value : {point.distance, point.at.x, point.at.y}) table.cell(value);
-        for (const ProbeQuantity& quantity : probe_quantities())
-          table.cell(point.point.values.*quantity.value);
+        for (const FieldArray& quantity : kProbeArrays) table.cell(point.point.values[quantity.name]);
         table.cell(point.point.problem);
         table.end_row();
       }
@@ -116,8 +115,7 @@ void write_lines(const fs::path& path, const ProbeHistory& history) {
 
 Json values_json(const ProbeValues& values) {
   Json json;
-  for (const ProbeQuantity& quantity : probe_quantities())
-    json[std::string(quantity.name)] = values.*quantity.value;
+  for (const FieldArray& quantity : kProbeArrays) json[std::string(quantity.name)] = values[quantity.name];
   return json;
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMostTicks = 10;
 
-/// Without the frames that have no value.
+/// The frames that have a value.
 draw::Series series_of(std::string name, const std::vector<double>& x, const std::vector<double>& y) {
   draw::Series series{.name = std::move(name), .points = {}};
   for (std::size_t f = 0; f < x.size(); ++f)
@@ -69,7 +69,7 @@ class Picture {
     chart_.series.push_back(series_of(std::move(name), times, over_frames(value)));
   }
 
-  /// In order of the frames: unloading shows as a loop.
+  /// Adds loads in the order of the frames, so that unloading shows as a loop.
   void add_loads() {
     const std::vector<double> stresses = history_.stresses();
     chart_.x_label = "engineering strain";
@@ -90,18 +90,17 @@ class Picture {
   void add_areas() {
     chart_.y_label = "mean strain (" + history_.strain_measure + ")";
     for (std::size_t k = 0; k < history_.request.areas.size(); ++k)
-      for (const auto& [name, component] :
-           {std::pair("exx", &ProbeValues::exx), std::pair("eyy", &ProbeValues::eyy)})
-        add_over_time(name_of('A', k, name),
-                      [k, component](const ProbeFrame& frame) { return frame.areas[k].mean.*component; });
+      for (const FieldArray& array : kNormalStrains)
+        add_over_time(name_of('A', k, array.name),
+                      [&, k](const ProbeFrame& frame) { return frame.areas[k].mean[array.name]; });
   }
 
   void add_points() {
     chart_.y_label = "displacement [" + history_.length_unit + "]";
     for (std::size_t k = 0; k < history_.request.points.size(); ++k)
-      for (const auto& [name, component] : {std::pair("u", &ProbeValues::u), std::pair("v", &ProbeValues::v)})
-        add_over_time(name_of('P', k, name),
-                      [k, component](const ProbeFrame& frame) { return frame.points[k].values.*component; });
+      for (const FieldArray& array : kArraysOf<ArrayRole::displacement>)
+        add_over_time(name_of('P', k, array.name),
+                      [&, k](const ProbeFrame& frame) { return frame.points[k].values[array.name]; });
   }
 
   void add_ticks() {

@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
 #include <dic/result_strain.hpp>
 #include <dic/track_files.hpp>
 #include <fstream>
@@ -13,7 +14,6 @@
 #include "core/parallel.hpp"
 #include "fields/strain.hpp"
 #include "global/global_step.hpp"
-#include "io/field_arrays.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/pending_file.hpp"
 #include "io/vtkhdf_layout.hpp"
@@ -50,9 +50,8 @@ void set_strain(Json& settings, const StrainOptions& strain) {
   settings["strain_measure"] = to_string(strain.measure);
 }
 
-/// Of one frame, as run.json has them.
-using StrainSummaries = std::array<FrameSummary::Strain, 3>;
-constexpr std::array kSummarized = {"exx", "eyy", "exy"};
+/// Summaries of one frame as run.json has them, one for each of kStrainComponents.
+using StrainSummaries = std::array<FrameSummary::Strain, kStrainComponents.size()>;
 
 /// The run.json of a result with other strain. Frames are found by their names, in order: those with errors
 /// are not in the result.
@@ -62,19 +61,20 @@ std::string changed_run_json(const std::string& text, const ResultStrainJob& job
   set_strain(json["settings"], job.strain);
   json["strain_command"] = job.command;
   std::size_t next = 0;
-  std::array<double, 3> sigmas{};
+  std::array<double, kStrainComponents.size()> sigmas{};
   if (json.contains("frames") && json["frames"].is_array())
     for (Json& frame : json["frames"]) {
       if (!frame.is_object() || !frame.contains("counts") || next == summaries.size()) continue;
-      for (std::size_t k = 0; k < kSummarized.size(); ++k) {
-        run::describe_strain(frame, kSummarized[k], summaries[next][k]);
+      for (std::size_t k = 0; k < kStrainComponents.size(); ++k) {
+        run::describe_strain(frame, kStrainComponents[k].name, summaries[next][k]);
         sigmas[k] += summaries[next][k].sigma;
       }
       ++next;
     }
   if (json.contains("noise_floor") && json["noise_floor"].is_object() && next > 0)
-    for (std::size_t k = 0; k < kSummarized.size(); ++k)
-      json["noise_floor"][std::string("sigma_") + kSummarized[k]] = sigmas[k] / static_cast<double>(next);
+    for (std::size_t k = 0; k < kStrainComponents.size(); ++k)
+      json["noise_floor"][std::string(sigma_of(kStrainComponents[k])->name)] =
+          sigmas[k] / static_cast<double>(next);
   return dump(json, 2) + "\n";
 }
 
@@ -103,9 +103,9 @@ class Change {
       if (stop.stop_requested()) throw Cancelled("Interrupted: the result is as it was.");
       if (progress) progress({"strain", frame + 1, result_.frame_count(), 0, 0});
       const StrainField strain = strain_of(result_.field(frame), basis, job_.strain, pool_);
-      for (const auto& array : io::kStrains)
-        file_.write_item(io::kPointData + array.name, static_cast<std::uint64_t>(frame),
-                         (strain.*array.member).data());
+      for (const FieldArray& array : kStrainArrays)
+        file_.write_item(io::path_of(array), static_cast<std::uint64_t>(frame),
+                         strain_values(strain, array).data());
       summaries.push_back(run::summarize_strain(strain, result_.grid(), result_.positions().get(),
                                                 result_.info().length_factor()));
     }
@@ -120,9 +120,9 @@ class Change {
       file_.set_attribute(group, "strain_measure", to_string(job_.strain.measure));
       file_.set_attribute(group, "strain_window", window);
     }
-    for (const auto& array : io::kStrains)
+    for (const FieldArray& array : kStrainArrays)
       if (result_.has(array.name))
-        file_.set_attribute(io::kPointData + array.name, "measure", to_string(job_.strain.measure));
+        file_.set_attribute(io::path_of(array), "measure", to_string(job_.strain.measure));
     Json settings = parsed(result_.info().settings_json);
     set_strain(settings, job_.strain);
     file_.write_text(io::kAbout + "/settings", dump(settings, -1));
@@ -137,9 +137,9 @@ class Change {
 
 void check(const Result& result, const StrainOptions& options) {
   for (const std::string& problem : options.validate()) throw UsageError(problem);
-  for (const auto& array : io::kStrains)
+  for (const FieldArray& array : kStrainArrays)
     if (result.frame_count() > 0 && !result.has(array.name))
-      throw FileError("'" + result.path().string() + "' lacks the array " + array.name +
+      throw FileError("'" + result.path().string() + "' lacks the array " + std::string(array.name) +
                       ": measure again with this version of dic.");
 }
 
@@ -182,8 +182,9 @@ ResultStrain strain_basis(const Result& result) {
   // With both orders, where the points do not say theirs, errors of order 2 are less alike: sigma is too
   // large.
   subsets.order = settings["order"].is_number_integer() ? settings["order"].get<int>() : 2;
-  if (settings.contains("weights") && settings["weights"] == "gaussian")
-    subsets.weights = SubsetWeights::gaussian;
+  if (settings.contains("weights") && settings["weights"].is_string())
+    subsets.weights =
+        from_name<SubsetWeights>(settings["weights"].get<std::string>()).value_or(SubsetWeights::uniform);
   return basis;
 }
 

@@ -2,14 +2,6 @@
 
 namespace dic {
 
-std::string_view to_string(Interpolation interpolation) {
-  return interpolation == Interpolation::cubic ? "cubic" : "quintic";
-}
-
-std::string_view to_string(SubsetWeights weights) {
-  return weights == SubsetWeights::uniform ? "uniform" : "gaussian";
-}
-
 std::vector<std::string> RefineOptions::validate() const {
   std::vector<std::string> out;
   if (subset < 7 || subset > 255 || subset % 2 == 0)

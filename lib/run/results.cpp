@@ -216,20 +216,19 @@ void Results::write_run(const TrackSummary& summary, RunState state) {
 }
 
 void Results::find_ranges(const Field& field) {
-  const StrainField& strain = field.strain;
   const auto factor = static_cast<float>(info_.length_factor());
-  const auto add_lengths = [&](std::int64_t k, const NodeValues<double>& values) {
-    std::vector<float> lengths(values.size());
-    std::ranges::transform(values, lengths.begin(), [&](double v) { return static_cast<float>(v) * factor; });
-    ranges_[k].add(lengths);
+  const auto add = [&](std::int64_t k) {
+    visit_values(field, kDrawnArrays[k], [&]<typename T>(const NodeValues<T>& values) {
+      if constexpr (std::is_same_v<T, float>)
+        if (!kDrawnArrays[k].is_length()) return ranges_[k].add({values.data(), values.size()});
+      std::vector<float> numbers(values.size());
+      std::ranges::transform(values, numbers.begin(), [&](T value) {
+        return kDrawnArrays[k].is_length() ? static_cast<float>(value) * factor : static_cast<float>(value);
+      });
+      ranges_[k].add(numbers);
+    });
   };
-  const auto add = [&](std::int64_t k, const NodeValues<float>& values) {
-    ranges_[k].add({values.data(), values.size()});
-  };
-  const std::array<std::function<void()>, kDrawn.size()> tasks = {
-      [&] { add_lengths(0, field.u); }, [&] { add_lengths(1, field.v); }, [&] { add(2, strain.exx); },
-      [&] { add(3, strain.eyy); }, [&] { add(4, strain.exy); }};
-  threads_.parallel_for(std::ssize(tasks), 1, [&](std::int64_t k, std::int64_t, int) { tasks[k](); });
+  threads_.parallel_for(std::ssize(kDrawnArrays), 1, [&](std::int64_t k, std::int64_t, int) { add(k); });
 }
 
 /// Keeps the image of a frame for a picture: reduced to what a picture shows if the frame is planned. The
@@ -243,15 +242,16 @@ void Results::keep_image(const Frame& frame, Image current) {
 
 std::vector<draw::Quantity> Results::quantities() const {
   std::vector<draw::Quantity> quantities;
-  for (std::size_t k = 0; k < kDrawn.size(); ++k) {
+  for (std::size_t k = 0; k < kDrawnArrays.size(); ++k) {
+    const std::string name(kDrawnArrays[k].name);
     FigureOptions options =
-        draw::options_for(info_, kDrawn[k].name, kDrawn[k].is_length ? info_.length_unit() : "1");
+        draw::options_for(info_, name, kDrawnArrays[k].is_length() ? info_.length_unit() : "1");
     options.range = ranges_[k].range();
     options.extremes = ranges_[k].extremes();
     options.scale_bar = info_.has_scale();
     options.outline =
         job_.roi.rect || !job_.roi.polygons.empty() || !job_.roi.holes.empty() || !job_.roi.mask.empty();
-    quantities.push_back({kDrawn[k].name, options});
+    quantities.push_back({name, options});
   }
   return quantities;
 }
@@ -266,8 +266,9 @@ draw::ResultPictures::Frame Results::picture_of(const Drawn& drawn) {
     std::snprintf(seconds, sizeof seconds, ",  %.4g s", drawn.frame.time);
     picture.heading += seconds;
   }
-  for (const auto& [name, is_length] : kDrawn)
-    picture.files.push_back(folder_.claim(fs::path("pictures") / (drawn.stem + "_" + name + ".png")));
+  for (const FieldArray& array : kDrawnArrays)
+    picture.files.push_back(
+        folder_.claim(fs::path("pictures") / (drawn.stem + "_" + std::string(array.name) + ".png")));
   return picture;
 }
 

@@ -79,13 +79,6 @@ class Results {
   std::filesystem::path keep(const TrackSummary& summary);
 
  private:
-  struct DrawnName {
-    const char* name;
-    bool is_length;
-  };
-  static constexpr std::array<DrawnName, 5> kDrawn = {
-      {{"u", true}, {"v", true}, {"exx", false}, {"eyy", false}, {"exy", false}}};
-
   struct Drawn {
     int index = 0;  ///< index in the result
     Frame frame;
@@ -123,7 +116,7 @@ class Results {
   std::map<std::int64_t, Image> images_;  ///< reduced images of planned frames
   std::pair<std::int64_t, Image>
       last_image_;  ///< index in the source, and image, of a frame that may be drawn
-  std::array<RangeFinder, kDrawn.size()> ranges_;
+  std::array<RangeFinder, kDrawnArrays.size()> ranges_;
   int count_ = 0;             ///< number of frames that were added
   bool is_resumed_ = false;   ///< an earlier run has added some of them
   bool is_reported_ = false;  ///< run.json has been written

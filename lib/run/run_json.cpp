@@ -16,8 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kStrainNames = {"exx", "eyy", "exy"};
-
 Json polygons_json(const std::vector<Roi::Polygon>& polygons) {
   Json all = Json::array();
   for (const Roi::Polygon& polygon : polygons) {
@@ -107,7 +105,7 @@ Json describe(const FrameSummary& frame) {
   json["sigma_u"] = frame.sigma_u;
   json["sigma_v"] = frame.sigma_v;
   for (std::size_t k = 0; k < frame.strain.size(); ++k)
-    describe_strain(json, kStrainNames[k], frame.strain[k]);
+    describe_strain(json, kStrainComponents[k].name, frame.strain[k]);
   json["seconds"] = frame.seconds;
   return json;
 }
@@ -123,7 +121,8 @@ FrameSummary::Strain::Extreme extreme_of(const Json& json) {
   return {number(json, "value"), number(json, "x"), number(json, "y")};
 }
 
-FrameSummary::Strain strain_of(const Json& json, const std::string& component) {
+FrameSummary::Strain strain_of(const Json& json, const FieldArray& array) {
+  const std::string component(array.name);
   FrameSummary::Strain strain;
   strain.mean = number(json, "mean_" + component);
   strain.sd = number(json, "sd_" + component);
@@ -139,8 +138,8 @@ Json seconds_json(const StageSeconds& seconds) {
           {"total", seconds.total}};
 }
 
-// Describes the noise floor by means over the measured frames. With `is_at_rest` also the measured noise:
-// root mean squares of the frames' standard deviations.
+/// Describes the noise floor by means over the measured frames. With `is_at_rest` also the measured noise:
+/// root mean squares of the frames' standard deviations.
 Json noise_floor_json(const std::vector<FrameSummary>& frames, bool is_at_rest) {
   std::vector<const FrameSummary*> measured;
   for (const FrameSummary& frame : frames)
@@ -156,20 +155,20 @@ Json noise_floor_json(const std::vector<FrameSummary>& frames, bool is_at_rest) 
   json["noise"] = mean([](const FrameSummary& f) { return f.noise; });
   json["sigma_u"] = mean([](const FrameSummary& f) { return f.sigma_u; });
   json["sigma_v"] = mean([](const FrameSummary& f) { return f.sigma_v; });
-  for (std::size_t k = 0; k < kStrainNames.size(); ++k)
-    json[std::string("sigma_") + kStrainNames[k]] =
+  for (std::size_t k = 0; k < kStrainComponents.size(); ++k)
+    json[std::string(sigma_of(kStrainComponents[k])->name)] =
         mean([k](const FrameSummary& f) { return f.strain[k].sigma; });
   if (!is_at_rest) return json;
   Json& floor = json["measured"];
   floor["sd_u"] = std::sqrt(mean([](const FrameSummary& f) { return f.sd_u * f.sd_u; }));
   floor["sd_v"] = std::sqrt(mean([](const FrameSummary& f) { return f.sd_v * f.sd_v; }));
-  for (std::size_t k = 0; k < kStrainNames.size(); ++k)
-    floor[std::string("sd_") + kStrainNames[k]] =
+  for (std::size_t k = 0; k < kStrainComponents.size(); ++k)
+    floor["sd_" + std::string(kStrainComponents[k].name)] =
         std::sqrt(mean([k](const FrameSummary& f) { return f.strain[k].sd * f.strain[k].sd; }));
-  constexpr std::array kNames = {"u", "v", "exx", "eyy", "exy"};
   Json& ratio = json["measured_to_predicted"];
-  for (std::size_t k = 0; k < kNames.size(); ++k)
-    ratio[kNames[k]] = std::sqrt(mean([k](const FrameSummary& f) { return f.scatter[k] * f.scatter[k]; }));
+  for (std::size_t k = 0; k < kScatteredArrays.size(); ++k)
+    ratio[std::string(kScatteredArrays[k].name)] =
+        std::sqrt(mean([k](const FrameSummary& f) { return f.scatter[k] * f.scatter[k]; }));
   return json;
 }
 
@@ -239,7 +238,8 @@ FrameSummary frame_from_json(const std::string& text) {
         std::pair("noise", &frame.noise), std::pair("sigma_u", &frame.sigma_u),
         std::pair("sigma_v", &frame.sigma_v), std::pair("seconds", &frame.seconds)})
     *value = number(json, name);
-  for (std::size_t k = 0; k < frame.strain.size(); ++k) frame.strain[k] = strain_of(json, kStrainNames[k]);
+  for (std::size_t k = 0; k < frame.strain.size(); ++k)
+    frame.strain[k] = strain_of(json, kStrainComponents[k]);
   return frame;
 }
 

@@ -36,19 +36,24 @@ Json extreme_json(const FrameSummary::Strain::Extreme& extreme) {
 
 }  // namespace
 
-std::array<FrameSummary::Strain, 3> summarize_strain(const StrainField& strain, const Grid& grid,
-                                                     const NodePositions* positions, double length_factor) {
+std::array<FrameSummary::Strain, kStrainComponents.size()> summarize_strain(const StrainField& strain,
+                                                                            const Grid& grid,
+                                                                            const NodePositions* positions,
+                                                                            double length_factor) {
   const auto extreme_at = [&](const NodeValues<float>& values, std::size_t k) {
     const double x = positions ? positions->x[k] : grid.x(static_cast<int>(k % grid.nx));
     const double y = positions ? positions->y[k] : grid.y(static_cast<int>(k / grid.nx));
     return FrameSummary::Strain::Extreme{values[k], x * length_factor, y * length_factor};
   };
-  return {summarize(strain.exx, strain.sigma_exx, extreme_at),
-          summarize(strain.eyy, strain.sigma_eyy, extreme_at),
-          summarize(strain.exy, strain.sigma_exy, extreme_at)};
+  std::array<FrameSummary::Strain, kStrainComponents.size()> summaries;
+  for (std::size_t k = 0; k < summaries.size(); ++k)
+    summaries[k] = summarize(strain_values(strain, kStrainComponents[k]),
+                             strain_values(strain, *sigma_of(kStrainComponents[k])), extreme_at);
+  return summaries;
 }
 
-void describe_strain(Json& frame, const std::string& component, const FrameSummary::Strain& strain) {
+void describe_strain(Json& frame, std::string_view name, const FrameSummary::Strain& strain) {
+  const std::string component(name);
   frame["mean_" + component] = strain.mean;
   frame["sd_" + component] = strain.sd;
   frame["sigma_" + component] = strain.sigma;

@@ -54,11 +54,16 @@ double scatter_of(const Field& field, const NodeValues<T>& values, const NodeVal
   return std::sqrt(squares / n);
 }
 
-std::array<double, 5> scatter_of(const Field& field) {
-  const StrainField& strain = field.strain;
-  return {scatter_of(field, field.u, field.sigma_u), scatter_of(field, field.v, field.sigma_v),
-          scatter_of(field, strain.exx, strain.sigma_exx), scatter_of(field, strain.eyy, strain.sigma_eyy),
-          scatter_of(field, strain.exy, strain.sigma_exy)};
+std::array<double, kScatteredArrays.size()> scatter_of(const Field& field) {
+  std::array<double, kScatteredArrays.size()> scatter{};
+  for (std::size_t k = 0; k < scatter.size(); ++k)
+    visit_values(field, kScatteredArrays[k], [&]<typename T>(const NodeValues<T>& values) {
+      visit_values(field, *sigma_of(kScatteredArrays[k]), [&]<typename S>(const NodeValues<S>& sigma) {
+        if constexpr (std::floating_point<T> && std::is_same_v<S, float>)
+          scatter[k] = scatter_of(field, values, sigma);
+      });
+    });
+  return scatter;
 }
 
 bool was_measured(const RunLog::Done& done) { return done.summary.error.empty(); }
@@ -467,10 +472,6 @@ class Run {
 };
 
 }  // namespace
-
-std::string_view to_string(Pictures pictures) {
-  return pictures == Pictures::some ? "some" : pictures == Pictures::all ? "all" : "none";
-}
 
 double TrackJob::scale() const {
   return options.camera && options.camera->scale_mm_per_px() > 0 ? options.camera->scale_mm_per_px()

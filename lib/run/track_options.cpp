@@ -107,14 +107,12 @@ TrackOption number_or(const std::string& word, const std::string& name, const st
 }
 
 template <typename Enum, typename Member>
-TrackOption choice(const std::string& name, Member member, const std::vector<Enum>& values,
-                   const std::string& help) {
-  std::vector<std::string> names;
-  for (const Enum value : values) names.emplace_back(to_string(value));
+TrackOption choice(const std::string& name, Member member, const std::string& help) {
+  const std::vector<std::string> names = names_of<Enum>();
   const auto set = [=](TrackJob& job, const std::string& text) {
-    const auto found = std::ranges::find(names, text);
-    if (found == names.end()) refuse(name, listed(names), text);
-    member(job) = values[found - names.begin()];
+    const std::optional<Enum> value = from_name<Enum>(text);
+    if (!value) refuse(name, listed(names), text);
+    member(job) = *value;
   };
   return {.name = name,
           .kind = OptionKind::choice,
@@ -345,10 +343,9 @@ std::vector<TrackOption> measurement_options() {
           "Search range in px around the prediction"),
       choice<Interpolation>(
           "interpolation", [](auto& job) -> auto& { return job.options.refine.interpolation; },
-          {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current image"),
+          "B-spline of the current image"),
       choice<SubsetWeights>(
           "weights", [](auto& job) -> auto& { return job.options.refine.weights; },
-          {SubsetWeights::uniform, SubsetWeights::gaussian},
           "Weights of the pixels of a subset: equal, or decreasing towards its edge"),
       prefilter(),
       flag(
@@ -356,7 +353,6 @@ std::vector<TrackOption> measurement_options() {
           "Subtract the bias of the interpolation, as the reference's spectrum predicts it"),
       choice<ReferenceStrategy>(
           "reference-strategy", [](auto& job) -> auto& { return job.options.reference_strategy; },
-          {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
           "Compare with the first frame, with the previous one, or with a later reference as soon as points "
           "get lost"),
       number(
@@ -389,8 +385,6 @@ std::vector<TrackOption> measurement_options() {
           "Side of the strain window, points, odd"),
       choice<StrainMeasure>(
           "strain-measure", [](auto& job) -> auto& { return job.options.strain.measure; },
-          {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,
-           StrainMeasure::almansi},
           "Measure of strain"),
   };
 }
@@ -428,7 +422,6 @@ std::vector<TrackOption> output_options() {
           "csv", [](auto& job) -> auto& { return job.csv; }, "Write a CSV table per frame"),
       choice<CsvStyle>(
           "csv-style", [](auto& job) -> auto& { return job.csv_style; },
-          {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr},
           "Columns of the CSV tables; implies --csv"),
       flag(
           "noise-floor", [](auto& job) -> auto& { return job.noise_floor; },
@@ -437,7 +430,6 @@ std::vector<TrackOption> output_options() {
           "images over grey level"),
       choice<Pictures>(
           "pictures", [](auto& job) -> auto& { return job.pictures; },
-          {Pictures::some, Pictures::all, Pictures::none},
           "Draw the fields over some frames (every fifth, at most ten, and the last), over all, or over "
           "none"),
       no_pictures(),
@@ -494,12 +486,6 @@ std::vector<TrackOption> all_options() {
 }
 
 }  // namespace
-
-std::string_view to_string(OptionKind kind) {
-  constexpr std::string_view names[] = {"flag", "integer", "number", "choice",
-                                        "text", "file",    "rect",   "polygons"};
-  return names[static_cast<int>(kind)];
-}
 
 const std::vector<TrackOption>& track_options() {
   static const std::vector<TrackOption> options = all_options();

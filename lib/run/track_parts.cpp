@@ -2,6 +2,7 @@
 #include <cmath>
 #include <dic/camera.hpp>
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
 #include <dic/image_io.hpp>
 #include <dic/memory.hpp>
 #include <dic/result.hpp>
@@ -294,8 +295,8 @@ class Join {
     joined.positions = result.positions();
     if (joined.positions && plan_.bands() > 1)
       joined.positions = std::make_shared<NodePositions>(corrected_nodes(whole_grid(), *job_.options.camera));
-    joined.has_order = result.has("order");
-    joined.has_global = result.has("resolution");
+    for (const FieldArray& array : kFieldArrays)
+      if (array.is_optional() && result.has(array.name)) joined.optional_arrays.emplace_back(array.name);
     for (auto frame = done_.frames.begin() + before; frame != done_.frames.end(); ++frame) {
       if (!frame->summary.error.empty()) continue;
       const std::int64_t number = frame->index - static_cast<std::int64_t>(sequence_.first_current) + 1;

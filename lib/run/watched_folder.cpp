@@ -18,8 +18,6 @@
 
 namespace dic {
 
-std::string_view to_string(ArrivalOrder order) { return order == ArrivalOrder::name ? "name" : "time"; }
-
 std::vector<std::string> WatchOptions::validate() const {
   std::vector<std::string> found;
   std::error_code ignored;

@@ -54,42 +54,6 @@ void add_motion_problems(const SynthOptions& o, std::vector<std::string>& proble
 
 }  // namespace
 
-std::string_view to_string(MotionKind kind) {
-  switch (kind) {
-    case MotionKind::translation:
-      return "translation";
-    case MotionKind::affine:
-      return "affine";
-    case MotionKind::rotation:
-      return "rotation";
-    case MotionKind::star:
-      return "star";
-    case MotionKind::chirp:
-      return "chirp";
-    case MotionKind::ramp:
-      return "ramp";
-    case MotionKind::bodies:
-      return "bodies";
-    case MotionKind::crack:
-      break;
-  }
-  return "crack";
-}
-
-std::string_view to_string(Texture texture) {
-  switch (texture) {
-    case Texture::blobs:
-      return "blobs";
-    case Texture::dots:
-      return "dots";
-    case Texture::lattice:
-      return "lattice";
-    case Texture::gradient:
-      break;
-  }
-  return "gradient";
-}
-
 std::vector<std::string> SynthOptions::validate() const {
   std::vector<std::string> list;
   const auto require = [&list](bool good, const char* problem) {

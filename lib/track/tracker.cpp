@@ -8,18 +8,6 @@
 
 namespace dic {
 
-std::string_view to_string(ReferenceStrategy strategy) {
-  switch (strategy) {
-    case ReferenceStrategy::first:
-      return "first";
-    case ReferenceStrategy::previous:
-      return "previous";
-    case ReferenceStrategy::automatic:
-      break;
-  }
-  return "auto";
-}
-
 std::vector<std::string> TrackOptions::validate() const {
   std::vector<std::string> out = refine.validate();
   if (step < 1) out.push_back("The step between points must be at least 1 px.");

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
 #include <dic/io.hpp>
 #include <dic/shared/strain_sigma.hpp>
 #include <dic/vsg.hpp>
@@ -15,10 +16,6 @@
 
 namespace dic {
 namespace {
-
-constexpr std::array kNames = {"exx", "eyy", "exy"};
-constexpr std::array kStrains = {&StrainField::exx, &StrainField::eyy, &StrainField::exy};
-constexpr std::array kSigmas = {&StrainField::sigma_exx, &StrainField::sigma_eyy, &StrainField::sigma_exy};
 
 std::vector<float> present(const NodeValues<float>& values) {
   std::vector<float> found;
@@ -58,12 +55,13 @@ VsgResult result_of(const VsgOptions& options, const MeasuredSubsets& subsets, i
   result.subset = subsets.size, result.window = window;
   result.gauge = (window - 1) * step + subsets.size;
   result.resolution = vsg_resolution(subsets, window, step);
-  result.points = std::ssize(present(signal.exx));
-  for (std::size_t k = 0; k < kNames.size(); ++k) {
+  result.points = std::ssize(present(strain_values(signal, kStrainComponents.front())));
+  for (std::size_t k = 0; k < kStrainComponents.size(); ++k) {
+    const FieldArray& array = kStrainComponents[k];
     VsgResult::Component& component = result.strain[k];
-    component.sigma = root_mean_square(present(noise.*kSigmas[k]));
-    component.peak = peak_of(present(signal.*kStrains[k]));
-    if (at_rest) component.at_rest = deviation(present(noise.*kStrains[k]));
+    component.sigma = root_mean_square(present(strain_values(noise, *sigma_of(array))));
+    component.peak = peak_of(present(strain_values(signal, array)));
+    if (at_rest) component.at_rest = deviation(present(strain_values(noise, array)));
   }
   return result;
 }
@@ -93,7 +91,7 @@ void add_series(draw::Chart& chart, const std::vector<VsgResult>& results, const
 
 /// Index of the component with the largest peak, which is the one that the specimen shows.
 std::size_t main_component(const std::vector<VsgResult>& results) {
-  std::array<double, kNames.size()> peaks{};
+  std::array<double, kStrainComponents.size()> peaks{};
   for (const VsgResult& result : results)
     for (std::size_t k = 0; k < peaks.size(); ++k)
       if (std::isfinite(result.strain[k].peak)) peaks[k] = std::max(peaks[k], result.strain[k].peak);
@@ -112,7 +110,7 @@ void write_if_drawn(const std::filesystem::path& path, draw::Chart chart) {
 
 void write_pictures(const std::filesystem::path& folder, const std::vector<VsgResult>& results) {
   const std::size_t k = main_component(results);
-  const std::string name = kNames[k];
+  const std::string name(kStrainComponents[k].name);
   draw::Chart noise = chart_of("Strain resolution over spatial resolution",
                                "spatial resolution [px]: period that keeps 90 %", "sd of " + name, true);
   add_series(noise, results, ", predicted", true,
@@ -131,7 +129,8 @@ void write_pictures(const std::filesystem::path& folder, const std::vector<VsgRe
 void write_table(const std::filesystem::path& path, const std::vector<VsgResult>& results) {
   std::ostringstream text;
   text << "subset,window,gauge,resolution,points";
-  for (const char* name : kNames) text << ",sigma_" << name << ",rest_" << name << ",peak_" << name;
+  for (const FieldArray& array : kStrainComponents)
+    text << ",sigma_" << array.name << ",rest_" << array.name << ",peak_" << array.name;
   text << '\n';
   for (const VsgResult& r : results) {
     text << r.subset << ',' << r.window << ',' << r.gauge << ',' << r.resolution << ',' << r.points;
@@ -150,9 +149,10 @@ void write_json(const std::filesystem::path& path, const std::vector<VsgResult>&
                                    {"gauge", r.gauge},
                                    {"resolution", r.resolution},
                                    {"points", r.points}};
-    for (std::size_t k = 0; k < kNames.size(); ++k) {
-      json[kNames[k]] = {{"sigma", r.strain[k].sigma}, {"at_rest", nullptr}, {"peak", r.strain[k].peak}};
-      if (r.strain[k].at_rest) json[kNames[k]]["at_rest"] = *r.strain[k].at_rest;
+    for (std::size_t k = 0; k < kStrainComponents.size(); ++k) {
+      auto& component = json[std::string(kStrainComponents[k].name)];
+      component = {{"sigma", r.strain[k].sigma}, {"at_rest", nullptr}, {"peak", r.strain[k].peak}};
+      if (r.strain[k].at_rest) component["at_rest"] = *r.strain[k].at_rest;
     }
     all.push_back(json);
   }

@@ -1,13 +1,13 @@
 // Values of probes in a report, which has no program to ask: by the rules of dic/probe.hpp, with its words. `dic view`
 // asks the program itself; tests/browser compares all three.
 
-import {principal, vonMises} from "dic/quantities.js";
+import {INVARIANTS, STRAINS, namesOf} from "dic/quantities.js";
 import {contains} from "dic/shapes.js";
 
 const ROUNDING = 1e-9;  // of positions that were computed
 const TEAR_SLOPE = 0.05, TEAR_SIGMAS = 12;  // as in dic/shared/tears.hpp
-const STORED = ["u", "v", "sigma_u", "sigma_v", "zncc", "exx", "eyy", "exy", "sigma_exx", "sigma_eyy", "sigma_exy"];
-const STRAINS = ["exx", "eyy", "exy"];
+const STORED = namesOf("displacement", "sigma", "quality", "strain");
+const OF_PROBES = [...STORED, ...Object.keys(INVARIANTS)];
 const OF_EXTENSOMETERS = ["u", "v", "sigma_u", "sigma_v"];  // arrays of a report take a while to unpack
 
 /** The nodes around a place that take part in its bilinear interpolation, none outside of the grid. */
@@ -51,9 +51,9 @@ class Frame {
   #valuesAt(node) {
     const {arrays} = this, values = {};
     for (const name of STORED) values[name] = arrays[name]?.[node] ?? NaN;
-    const [e1, e2, von_mises] = STRAINS.every((name) => arrays[name])
-      ? [...principal(arrays, node), vonMises(arrays, node)] : [NaN, NaN, NaN];
-    return Object.assign(values, {e1, e2, von_mises});
+    const hasStrain = STRAINS.every((name) => arrays[name]);
+    for (const [name, valueOf] of Object.entries(INVARIANTS)) values[name] = hasStrain ? valueOf(arrays, node) : NaN;
+    return values;
   }
 
   // Cracks --------------------------------------------------------------------------------------
@@ -94,14 +94,14 @@ class Frame {
 
   point(at) {
     const corners = cornersAround(this.grid, at), problem = this.#problem(corners), values = {};
-    for (const name of [...STORED, "e1", "e2", "von_mises"]) values[name] = problem ? NaN : 0;
+    for (const name of OF_PROBES) values[name] = problem ? NaN : 0;
     if (problem) return {...values, problem};
     for (const corner of corners)
       for (const [name, value] of Object.entries(this.#valuesAt(this.#node(corner)))) values[name] += corner.weight * value;
-    return {...values, problem: Number.isNaN(values.exx) ? "no strain: too few points in the strain window" : ""};
+    return {...values, problem: Number.isNaN(values[STRAINS[0]]) ? "no strain: too few points in the strain window" : ""};
   }
 
-  /** In length units; in corrected coordinates, if the result is. */
+  /** A place in length units; in corrected coordinates, if the result is. */
   #onSpecimen(at) {
     const {scale} = this.result, {dx, dy} = this.arrays;
     if (!dx) return {x: at.x * scale, y: at.y * scale};
@@ -154,10 +154,10 @@ function isTorn(before, here, there, beyond, tolerance) {
   return (otherLeft && (otherRight || Number.isNaN(right))) || (otherRight && Number.isNaN(left));
 }
 
-/** Of each quantity, over those that have it. */
+/** The mean of each quantity over the places that have it. */
 function meanOf(all, problem) {
   const values = {};
-  for (const name of [...STORED, "e1", "e2", "von_mises"]) {
+  for (const name of OF_PROBES) {
     const known = all.map((at) => at[name]).filter((value) => !Number.isNaN(value));
     values[name] = known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : NaN;
   }
@@ -169,7 +169,7 @@ export async function profileOf(result, points, frame) {
   return (await Frame.read(result, frame)).line(points);
 }
 
-/** Of all frames: [{name: value, ..., problem}]; of lines and areas the means. */
+/** The values in all frames: [{name: value, ..., problem}]; for lines and areas the means. */
 export async function historyOf(result, kind, points, stopped) {
   const values = [];
   for (let k = 0; k < result.frames.length && !stopped(); ++k) {

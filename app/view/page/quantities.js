@@ -1,46 +1,53 @@
-// What can be shown of a result: stored arrays, and what follows from them point by point.
+// What can be shown of a result: the arrays of dic/schema.js, which the program writes (dic/field_schema.hpp), and what
+// follows from them point by point.
 
-const e1 = (a, i) => (a.exx[i] + a.eyy[i]) / 2 + Math.hypot((a.exx[i] - a.eyy[i]) / 2, a.exy[i]);
-const e2 = (a, i) => (a.exx[i] + a.eyy[i]) / 2 - Math.hypot((a.exx[i] - a.eyy[i]) / 2, a.exy[i]);
-const strains = ["exx", "eyy", "exy"];
+import {ARRAYS} from "dic/schema.js";
 
-export const vonMises = (a, i) => Math.sqrt(a.exx[i] ** 2 + a.eyy[i] ** 2 - a.exx[i] * a.eyy[i] + 3 * a.exy[i] ** 2);
+const ofRole = (role) => ARRAYS.filter((array) => array.role === role);
+/** Names of the arrays of some roles, role by role. */
+export const namesOf = (...roles) => roles.flatMap(ofRole).map(({name}) => name);
 
-/** kind: "length", "strain", "degrees", "plain" or "status". value: of node i from the arrays in `needs`. */
+/** Names of xx, yy and xy of the strain tensor. */
+export const STRAINS = namesOf("strain");
+const [XX, YY, XY] = STRAINS;
+
+const e1 = (a, i) => (a[XX][i] + a[YY][i]) / 2 + Math.hypot((a[XX][i] - a[YY][i]) / 2, a[XY][i]);
+const e2 = (a, i) => (a[XX][i] + a[YY][i]) / 2 - Math.hypot((a[XX][i] - a[YY][i]) / 2, a[XY][i]);
+const vonMises = (a, i) => Math.sqrt(a[XX][i] ** 2 + a[YY][i] ** 2 - a[XX][i] * a[YY][i] + 3 * a[XY][i] ** 2);
+
+/** Formulas of the invariants, which the program does not send: value of node i from the arrays of the strain. */
+export const INVARIANTS = {e1, e2, von_mises: vonMises};
+
+/** kind: "length", "strain", "degrees", "none" or "status". value: of node i from the arrays in `needs`. */
 const define = (id, label, kind, needs = [id], value = (a, i) => a[id][i]) => ({id, label, kind, needs, value});
+const stored = (role) => ofRole(role).map(({name, label, unit}) => define(name, label, role === "status" ? role : unit));
+const invariants = (...names) => ofRole("strain_invariant").filter(({name}) => names.includes(name))
+  .map(({name, label, unit}) => define(name, label, unit, STRAINS, INVARIANTS[name]));
 
 export const QUANTITIES = [
-  define("u", "u (to the right)", "length"),
-  define("v", "v (down)", "length"),
+  ...stored("displacement"),
   define("d", "|d| displacement", "length", ["u", "v"], (a, i) => Math.hypot(a.u[i], a.v[i])),
-  define("exx", "exx strain", "strain"),
-  define("eyy", "eyy strain", "strain"),
-  define("exy", "exy shear strain (tensor)", "strain"),
-  define("e1", "e1 larger principal strain", "strain", strains, e1),
-  define("e2", "e2 smaller principal strain", "strain", strains, e2),
-  define("angle", "direction of e1, from x towards y", "degrees", strains,
-    (a, i) => (90 / Math.PI) * Math.atan2(2 * a.exy[i], a.exx[i] - a.eyy[i])),
-  define("shear", "largest shear (e1 - e2) / 2", "strain", strains, (a, i) => (e1(a, i) - e2(a, i)) / 2),
-  define("von_mises", "von Mises strain", "strain", strains, vonMises),
-  define("zncc", "zncc correlation", "plain"),
-  define("sigma_u", "sigma_u predicted", "length"),
-  define("sigma_v", "sigma_v predicted", "length"),
-  define("sigma_exx", "sigma_exx predicted", "strain"),
-  define("sigma_eyy", "sigma_eyy predicted", "strain"),
-  define("sigma_exy", "sigma_exy predicted", "strain"),
-  define("status", "status", "status"),
+  ...stored("strain"),
+  ...invariants("e1", "e2"),
+  define("angle", "direction of e1, from x towards y", "degrees", STRAINS,
+    (a, i) => (90 / Math.PI) * Math.atan2(2 * a[XY][i], a[XX][i] - a[YY][i])),
+  define("shear", "largest shear (e1 - e2) / 2", "strain", STRAINS, (a, i) => (e1(a, i) - e2(a, i)) / 2),
+  ...invariants("von_mises"),
+  ...stored("quality"),
+  ...stored("sigma"),
+  ...stored("status"),
 ];
 
 export const quantity = (id) => QUANTITIES.find((q) => q.id === id);
 
-/** Of the values of a probe by their names; what is not among them follows from u and v, or from the strains. */
+/** The value of a quantity from the values of a probe; one that is not among them follows from u and v or the strains. */
 export function ofProbe(id, values) {
   if (id in values) return values[id];
   const {needs, value} = quantity(id);
   return value(Object.fromEntries(needs.map((name) => [name, [values[name]]])), 0);
 }
 
-/** Those whose arrays a result has. */
+/** The quantities whose arrays a result has. */
 export const available = (arrays) => QUANTITIES.filter((q) => q.needs.every((name) => arrays.includes(name)));
 
 export const STRAIN_UNITS = {"1": 1, "%": 100, "mm/m": 1e3, "µm/m": 1e6};
@@ -55,5 +62,5 @@ export function unitOf(kind, lengthUnit, strainUnit) {
 /** The larger and the smaller principal strain. */
 export const principal = (a, i) => [e1(a, i), e2(a, i)];
 
-/** Direction of the larger one, rad from x towards y. */
-export const principalAngle = (a, i) => 0.5 * Math.atan2(2 * a.exy[i], a.exx[i] - a.eyy[i]);
+/** Direction of the larger principal strain, rad from x towards y. */
+export const principalAngle = (a, i) => 0.5 * Math.atan2(2 * a[XY][i], a[XX][i] - a[YY][i]);

@@ -1,14 +1,15 @@
 // The text of a report: what the iDICs Good Practices Guide asks a DIC report to state, every setting, the frames.
 
 import {h, number} from "dic/dom.js";
+import {namesOf} from "dic/quantities.js";
 import {facts} from "dic/setup_page.js";
 
 const shown = (value) => (value === null ? "none" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
 export function reportPage(meta) {
-  const strains = ["exx", "eyy", "exy"];
+  const displacements = namesOf("displacement"), others = namesOf("strain", "quality");
   const frameRow = (frame, k) => h("tr", {}, [frame.number ?? k + 1, frame.name, frame.counts?.ok, frame.points_lost,
-    frame.mean_u, frame.mean_v, frame.mean_exx, frame.mean_eyy, frame.mean_exy, frame.mean_zncc, frame.error ?? ""].map((value) =>
+    ...[...displacements, ...others].map((name) => frame[`mean_${name}`]), frame.error ?? ""].map((value) =>
     h("td", {}, typeof value === "number" ? number(value) : value ?? "–")));
   const unit = meta.length_unit;
   return h("article", {class: "report"},
@@ -20,8 +21,8 @@ export function reportPage(meta) {
     meta.noise_floor.length > 0 ? facts(meta.noise_floor) : h("p", {}, "Not known: run.json is not beside the result."),
     h("h3", {}, "Frames"),
     h("div", {class: "scrolls"}, h("table", {class: "frames"},
-      h("thead", {}, h("tr", {}, ["#", "frame", "ok", "lost", `mean u [${unit}]`, `mean v [${unit}]`,
-        ...strains.map((name) => `mean ${name}`), "mean zncc", ""].map((title) => h("th", {scope: "col"}, title)))),
+      h("thead", {}, h("tr", {}, ["#", "frame", "ok", "lost", ...displacements.map((name) => `mean ${name} [${unit}]`),
+        ...others.map((name) => `mean ${name}`), ""].map((title) => h("th", {scope: "col"}, title)))),
       h("tbody", {}, meta.all_frames.map(frameRow)))),
     h("h3", {}, "Every setting"),
     facts(Object.entries(meta.settings).map(([name, value]) => [name, shown(value)])),

@@ -6,7 +6,7 @@ import {forcesOfFrames, parseTable} from "dic/forces.js";
 import {ContourLayer, FieldLayer, ImageLayer, LegendLayer, VectorLayer} from "dic/layers.js";
 import {Plot} from "dic/plots.js";
 import {PROBE_KINDS, Probes, corners} from "dic/probes.js";
-import {STRAIN_UNITS, available, ofProbe, quantity, unitOf} from "dic/quantities.js";
+import {STRAINS, STRAIN_UNITS, available, ofProbe, quantity, unitOf} from "dic/quantities.js";
 import {facts} from "dic/setup_page.js";
 import {ticks} from "dic/ticks.js";
 
@@ -173,7 +173,7 @@ export class ResultsPage {
       const range = q.kind === "status" ? {min: 0, max: 1} : await this.#range(q, frame);
       const displaced = look.where === CURRENT || this.vectors.kind === "displacement";
       const needed = [...new Set([...(displaced ? ["u", "v"] : []),
-        ...(this.vectors.kind === "principal" ? ["exx", "eyy", "exy"] : []), ...(look.hideOutliers ? ["status"] : [])])];
+        ...(this.vectors.kind === "principal" ? STRAINS : []), ...(look.hideOutliers ? ["status"] : [])])];
       const arrays = await result.arrays(needed, frame);
       const picture = look.background === CURRENT && !this.live ? await this.source.image(frame) : undefined;
       if (request !== this.#shown) return;

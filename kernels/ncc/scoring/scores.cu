@@ -21,15 +21,22 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
+/// What is stored for a shift.
+struct StoredScore {
+  Criterion criterion;
+  ScoreKind kind;
+};
+
 /// Scores `rows` vertically neighbouring shifts of one pair per thread. The sums over the window under the
 /// reference slide down: a row is added, a row is subtracted.
 template <typename T, typename Sum>
-__global__ void __launch_bounds__(threads)
-    scores(const __grid_constant__ JobView view, std::int64_t tasks, int rows, Criterion criterion,
-           ScoreKind kind, const Sum* sums, const Moments<T>* references, float* out) {
+__global__ void __launch_bounds__(threads) scores(const __grid_constant__ JobView view, std::int64_t tasks,
+                                                  int rows, const __grid_constant__ StoredScore stored,
+                                                  const Sum* sums, const Moments<T>* references, float* out) {
   const int groups = (view.ny + rows - 1) / rows;
   const int h = view.reference.height, w = view.reference.width;
   const std::int64_t n = std::int64_t{h} * w;
+  const auto [criterion, kind] = stored;
   for_each_task(tasks, threads, threadIdx.x, [&](std::int64_t task) {
     const auto column = static_cast<int>(task % view.nx);
     const auto first_row = static_cast<int>(task / view.nx % groups) * rows;
@@ -159,7 +166,7 @@ void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, const
   const std::int64_t tasks = view.pairs * view.nx * ((view.ny + rows - 1) / rows);
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     scores<T, Sum><<<grid_size(tasks, threads), threads, 0, stream>>>(
-        view, tasks, rows, criterion, kind, static_cast<const Sum*>(sums),
+        view, tasks, rows, {criterion, kind}, static_cast<const Sum*>(sums),
         static_cast<const Moments<T>*>(moments), out);
   });
   check_launch(describe("scores", job));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <dic/camera.hpp>
 #include <dic/image.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -14,7 +15,13 @@
 namespace dic {
 
 enum class TargetPattern : std::uint8_t { checkerboard, circles, acircles, charuco };
-std::string_view to_string(TargetPattern pattern);
+template <>
+struct EnumNames<TargetPattern> {
+  static constexpr EnumName<TargetPattern> table[] = {{TargetPattern::checkerboard, "checkerboard"},
+                                                      {TargetPattern::circles, "circles"},
+                                                      {TargetPattern::acircles, "acircles"},
+                                                      {TargetPattern::charuco, "charuco"}};
+};
 
 struct Target {
   TargetPattern pattern = TargetPattern::checkerboard;
@@ -47,7 +54,13 @@ enum class LensModel : std::uint8_t {
   brown,    ///< k1, k2, k3, p1, p2
   rational  ///< all: for wide angles
 };
-std::string_view to_string(LensModel model);
+template <>
+struct EnumNames<LensModel> {
+  static constexpr EnumName<LensModel> table[] = {{LensModel::k1, "k1"},
+                                                  {LensModel::k1k2, "k1k2"},
+                                                  {LensModel::brown, "brown"},
+                                                  {LensModel::rational, "rational"}};
+};
 
 /// The outcome for one image of the target.
 struct CalibrationImage {

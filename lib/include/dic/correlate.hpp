@@ -26,9 +26,6 @@ struct Patches {
   Size size;                                 ///< size of every patch, px
 };
 
-/// "cross_correlation", "zncc", "ncc", "ssd".
-std::string_view to_string(Criterion criterion);
-
 /// One correlation job. All pairs share sizes and shifts.
 ///
 /// Shift (0, 0) lays the reference's top-left element on the window's. A window may reach outside its image:
@@ -89,8 +86,6 @@ struct Surfaces {
   static constexpr Type type_of(double) { return Type::f64; }
   std::int64_t checked_offset(Type requested, std::int64_t pair) const;
 };
-/// "u32", "u64", "i64", "f32", "f64".
-std::string_view to_string(SurfaceType type);
 
 /// A registered implementation of the correlation, for listings and checks. All variants compute the same
 /// results; they differ in speed and in the jobs that they support.

@@ -4,6 +4,7 @@
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
 #include <dic/image_io.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -60,7 +61,12 @@ enum class ColourMap : std::uint8_t {
   blue_red,   ///< blue - light grey - red, light grey at zero
   grey        ///< black to white
 };
-std::string_view to_string(ColourMap map);
+template <>
+struct EnumNames<ColourMap> {
+  static constexpr EnumName<ColourMap> table[] = {
+      {ColourMap::automatic, "auto"},  {ColourMap::viridis, "viridis"},   {ColourMap::cividis, "cividis"},
+      {ColourMap::inferno, "inferno"}, {ColourMap::blue_red, "blue-red"}, {ColourMap::grey, "grey"}};
+};
 
 struct ValueRange {
   double min = 0, max = 0;

@@ -13,7 +13,6 @@
 namespace dic {
 
 /// The name of the enumerator.
-std::string_view to_string(Status status);
 
 /// The grid of points: nodes at (x0 + i*step, y0 + j*step), i < nx, j < ny, reference pixels.
 /// (x0, y0) is the top-left corner of the ROI's bounding box.
@@ -87,9 +86,6 @@ class Field {
 
   std::shared_ptr<const Grid> grid_;
 };
-
-/// "green-lagrange", "engineering", "hencky", "almansi".
-std::string_view to_string(StrainMeasure measure);
 
 /// Strain by a least-squares plane through u and v over a window of points (Pan et al., "Full-field strain
 /// measurement using a two-dimensional Savitzky-Golay digital differentiator", 2007; here without missing

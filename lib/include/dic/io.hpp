@@ -2,6 +2,7 @@
 
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -37,17 +38,16 @@ struct ResultPart {
   std::vector<std::int64_t> numbers;  ///< frame numbers, counted after the reference
   std::vector<std::string> names;
   std::shared_ptr<const NodePositions> positions;  ///< corrected node positions, with a camera
-  bool has_order = false, has_global = false;      ///< whether the file has these optional arrays
+  std::vector<std::string> optional_arrays;        ///< names of its arrays that not every run makes
 };
 
 /// Streams the fields of a sequence into one VTKHDF 2 ImageData file with a time axis, in constant memory.
 ///
-/// Arrays under /VTKHDF/PointData, each [frame, y, x] (displacement [frame, y, x, 3]): u, v, displacement,
-/// zncc, sigma_u, sigma_v, status (u8; names in the attribute "names"), iterations, exx, eyy, exy, e1, e2,
-/// von_mises, sigma_exx, sigma_eyy, sigma_exy. Lengths are in px, with a scale in mm (attribute "unit"). Rows
-/// run downwards as in the image; VTK's y points up, so the spacing in y is negative and `displacement` is
-/// (u, -v, 0). The root group has the same arrays by their names alone, with dimension scales frame, y and x:
-/// a netCDF-4 layout that xarray opens. docs/file-formats.md describes the rest.
+/// The arrays of kFieldArrays (dic/field_schema.hpp) are under /VTKHDF/PointData, each [frame, y, x]
+/// (displacement [frame, y, x, 3]). Lengths are in px, with a scale in mm (attribute "unit"). Rows run
+/// downwards as in the image; VTK's y points up, so the spacing in y is negative and `displacement` is (u,
+/// -v, 0). The root group has the same arrays by their names alone, with dimension scales frame, y and x: a
+/// netCDF-4 layout that xarray opens. docs/file-formats.md describes the rest.
 ///
 /// The file appears at `path` with the first frame. Readers may open it while it grows (h5py with swmr=True,
 /// VTK as any file). Appended frames stay readable even if the process is killed.
@@ -86,12 +86,18 @@ class VtkHdfWriter {
 
 /// Column layout of CSV files: native, or that of other programs (docs/file-formats.md).
 enum class CsvStyle : std::uint8_t { native, dice, vic, opencorr };
-std::string_view to_string(CsvStyle style);
+template <>
+struct EnumNames<CsvStyle> {
+  static constexpr EnumName<CsvStyle> table[] = {{CsvStyle::native, "native"},
+                                                 {CsvStyle::dice, "dice"},
+                                                 {CsvStyle::vic, "vic"},
+                                                 {CsvStyle::opencorr, "opencorr"}};
+};
 
-/// Writes one frame as CSV, a row per node inside the ROI, in grid order. native: first line
-/// x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy,sigma_exx,sigma_eyy,sigma_exy; px, or with a
-/// scale in mm and headers like "x [mm]". Status by name, missing values as "nan". The other styles keep px;
-/// vic adds columns in mm with a scale. Writes to a temporary name, then renames. Throws FileError.
+/// Writes one frame as CSV, a row per node inside the ROI, in grid order. native: x, y and the arrays that
+/// every run makes, without strain invariants; px, or with a scale in mm and headers like "x [mm]". Status by
+/// name, missing values as "nan". The other styles keep px; vic adds columns in mm with a scale. Writes to a
+/// temporary name, then renames. Throws FileError.
 void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
                CsvStyle style = CsvStyle::native);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <dic/field_schema.hpp>
 #include <dic/fields.hpp>
 #include <dic/progress.hpp>
 #include <dic/result.hpp>
@@ -22,22 +23,37 @@ namespace dic {
 /// A position in the reference image, px.
 using Position = Roi::Vertex;
 
-/// The values of a field at a place; NaN where there is no value.
-struct ProbeValues {
+/// The arrays that probes have: displacement, quality and strain with their sigmas, lengths first.
+inline constexpr auto kProbeArrays = [] {
+  auto arrays = kArraysIf<[](const FieldArray& array) {
+    return array.is_in_field() && array.role != ArrayRole::status && array.role != ArrayRole::detail;
+  }>;
+  std::size_t next = 0;
+  auto sorted = arrays;
+  for (const bool is_length : {true, false})
+    for (const FieldArray& array : arrays)
+      if (array.is_length() == is_length) sorted[next++] = array;
+  return sorted;
+}();
+
+/// The values of a field at a place, one for each of kProbeArrays; NaN for missing ones.
+class ProbeValues {
+ public:
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  double u = kNone, v = kNone, sigma_u = kNone, sigma_v = kNone;
-  double zncc = kNone;
-  double exx = kNone, eyy = kNone, exy = kNone, e1 = kNone, e2 = kNone, von_mises = kNone;
-  double sigma_exx = kNone, sigma_eyy = kNone, sigma_exy = kNone;
+
+  ProbeValues() { values_.fill(kNone); }
+  /// The value of the array with this index in kProbeArrays.
+  double& operator[](std::size_t index) { return values_[index]; }
+  double operator[](std::size_t index) const { return values_[index]; }
+  /// The value of the array with this name. Throws UsageError for an unknown name.
+  double& operator[](std::string_view name) { return values_[index_of(name)]; }
+  double operator[](std::string_view name) const { return values_[index_of(name)]; }
+
+ private:
+  static std::size_t index_of(std::string_view name);
+
+  std::array<double, kProbeArrays.size()> values_;
 };
-/// A member of ProbeValues by its name.
-struct ProbeQuantity {
-  std::string_view name;
-  bool is_length = false;
-  double ProbeValues::*value = nullptr;
-};
-/// All members of ProbeValues, in the order of their declaration.
-std::span<const ProbeQuantity> probe_quantities();
 
 struct PointValues {
   ProbeValues values;

@@ -16,10 +16,6 @@
 
 namespace dic {
 
-/// "cubic", "quintic".
-std::string_view to_string(Interpolation interpolation);
-std::string_view to_string(SubsetWeights weights);
-
 /// Result of one refined subset.
 struct RefinedPoint {
   ShapeParameters shape;  ///< meaningful where status is ok

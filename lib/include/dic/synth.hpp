@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <dic/camera.hpp>
 #include <dic/image.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -14,7 +15,17 @@
 namespace dic {
 
 enum class MotionKind : std::uint8_t { translation, affine, rotation, star, chirp, ramp, crack, bodies };
-std::string_view to_string(MotionKind kind);
+template <>
+struct EnumNames<MotionKind> {
+  static constexpr EnumName<MotionKind> table[] = {{MotionKind::translation, "translation"},
+                                                   {MotionKind::affine, "affine"},
+                                                   {MotionKind::rotation, "rotation"},
+                                                   {MotionKind::star, "star"},
+                                                   {MotionKind::chirp, "chirp"},
+                                                   {MotionKind::ramp, "ramp"},
+                                                   {MotionKind::crack, "crack"},
+                                                   {MotionKind::bodies, "bodies"}};
+};
 
 /// A displacement field u(x, y), v(x, y) of reference positions, px, scaled by `amount` per frame.
 ///
@@ -69,7 +80,13 @@ struct Motion {
 /// lattice:  dark Gaussian blobs in rows and columns, 1 / sqrt(density) px apart: many motions look right.
 /// gradient: grey that rises evenly from left to right: no texture.
 enum class Texture : std::uint8_t { blobs, dots, lattice, gradient };
-std::string_view to_string(Texture texture);
+template <>
+struct EnumNames<Texture> {
+  static constexpr EnumName<Texture> table[] = {{Texture::blobs, "blobs"},
+                                                {Texture::dots, "dots"},
+                                                {Texture::lattice, "lattice"},
+                                                {Texture::gradient, "gradient"}};
+};
 
 /// What a measurement of a point should give.
 enum class Measurable : std::uint8_t {

@@ -8,6 +8,7 @@
 #include <dic/global.hpp>
 #include <dic/image.hpp>
 #include <dic/refine.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -22,7 +23,12 @@ enum class ReferenceStrategy : std::uint8_t {
   previous,  ///< the frame before: follows any total deformation, errors add up
   automatic  ///< the reference until too many points are lost, then the last good frame becomes the reference
 };
-std::string_view to_string(ReferenceStrategy strategy);
+template <>
+struct EnumNames<ReferenceStrategy> {
+  static constexpr EnumName<ReferenceStrategy> table[] = {{ReferenceStrategy::first, "first"},
+                                                          {ReferenceStrategy::previous, "previous"},
+                                                          {ReferenceStrategy::automatic, "auto"}};
+};
 
 /// Rows of nodes of a grid: first, first + 1, ..., first + count - 1.
 struct GridRows {

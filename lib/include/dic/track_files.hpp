@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdint>
 #include <dic/draw.hpp>
+#include <dic/field_schema.hpp>
 #include <dic/io.hpp>
 #include <dic/progress.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <dic/track.hpp>
 #include <filesystem>
 #include <functional>
@@ -20,7 +22,11 @@ namespace dic {
 
 /// Of which frames pictures of the fields are drawn. some: every fifth, at most ten, and the last.
 enum class Pictures : std::uint8_t { some, all, none };
-std::string_view to_string(Pictures pictures);
+template <>
+struct EnumNames<Pictures> {
+  static constexpr EnumName<Pictures> table[] = {
+      {Pictures::some, "some"}, {Pictures::all, "all"}, {Pictures::none, "none"}};
+};
 
 /// A whole run from files to files: what `dic track` does.
 struct TrackJob {
@@ -61,7 +67,7 @@ struct FrameSummary {
   std::array<std::int64_t, kStatusCount> counts{};
   double mean_u = 0, mean_v = 0, mean_zncc = 0, sd_u = 0, sd_v = 0, sd_zncc = 0;
   double sigma_u = 0, sigma_v = 0;  ///< means of the predicted standard deviations
-  /// Of the points with strain: exx, eyy, exy.
+  /// A component of the strain, over the points that have it.
   struct Strain {
     double mean = 0, sd = 0, sigma = 0;  ///< sigma: mean of the predicted standard deviations
     /// The smallest and the largest value, and where in the reference image, in the length unit. NaN where
@@ -71,10 +77,10 @@ struct FrameSummary {
     };
     Extreme min = {}, max = {};
   };
-  std::array<Strain, 3> strain{};
-  /// With TrackJob::noise_floor, of u, v, exx, eyy, exy: root mean square of what a point differs from the
-  /// mean of all, in its own predicted standard deviations. 1 where the prediction is right.
-  std::array<double, 5> scatter{};
+  std::array<Strain, kStrainComponents.size()> strain{};  ///< one for each of kStrainComponents
+  /// With TrackJob::noise_floor, for each of kScatteredArrays: root mean square of what a point differs from
+  /// the mean of all, in its own predicted standard deviations. 1 where the prediction is right.
+  std::array<double, kScatteredArrays.size()> scatter{};
   double noise = 0;  ///< grey levels
   double seconds = 0;
   std::vector<StageSpan> spans;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/shared/enum_names.hpp>
 #include <dic/track_files.hpp>
 #include <functional>
 #include <string>
@@ -20,8 +21,13 @@ enum class OptionKind : std::uint8_t {
   rect,      ///< "x,y,width,height", whole numbers
   polygons,  ///< corners "x,y x,y ...", polygons separated by ";"
 };
-/// The name of the enumerator.
-std::string_view to_string(OptionKind kind);
+template <>
+struct EnumNames<OptionKind> {
+  static constexpr EnumName<OptionKind> table[] = {
+      {OptionKind::flag, "flag"},     {OptionKind::integer, "integer"},  {OptionKind::number, "number"},
+      {OptionKind::choice, "choice"}, {OptionKind::text, "text"},        {OptionKind::file, "file"},
+      {OptionKind::rect, "rect"},     {OptionKind::polygons, "polygons"}};
+};
 
 /// Who needs an option: help texts show the common ones first and the advanced ones last.
 enum class OptionLevel : std::uint8_t {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <dic/field_schema.hpp>
 #include <dic/image.hpp>
 #include <dic/progress.hpp>
 #include <dic/track.hpp>
@@ -24,7 +25,7 @@ struct VsgOptions {
 
 /// One virtual strain gauge.
 struct VsgResult {
-  /// Of exx, eyy, exy.
+  /// A component of the strain.
   struct Component {
     double sigma = 0;  ///< strain resolution: root mean square of the predicted standard deviations
     std::optional<double> at_rest;  ///< the same, measured: standard deviation over a frame at rest
@@ -35,8 +36,8 @@ struct VsgResult {
   /// Spatial resolution: period of a normal strain along its own axis that keeps nine tenths of its
   /// amplitude, px.
   double resolution = 0;
-  std::array<Component, 3> strain{};
-  std::int64_t points = 0;  ///< with strain in the loaded frame
+  std::array<Component, kStrainComponents.size()> strain{};  ///< one for each of kStrainComponents
+  std::int64_t points = 0;                                   ///< with strain in the loaded frame
 };
 
 /// Measures the loaded frame, and the one at rest if there is one (not empty), with each subset, and computes

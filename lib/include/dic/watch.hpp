@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/shared/enum_names.hpp>
 #include <dic/track_files.hpp>
 #include <filesystem>
 #include <functional>
@@ -16,7 +17,11 @@ enum class ArrivalOrder : std::uint8_t {
   name,  ///< the first by name, in natural order; one that is still being written is waited for
   time   ///< of those that are whole, the one that was written first
 };
-std::string_view to_string(ArrivalOrder order);
+template <>
+struct EnumNames<ArrivalOrder> {
+  static constexpr EnumName<ArrivalOrder> table[] = {{ArrivalOrder::name, "name"},
+                                                     {ArrivalOrder::time, "time"}};
+};
 
 /// A folder into which another program writes images.
 struct WatchOptions {

@@ -11,35 +11,11 @@ from . import _dic, _options
 Status = enum.IntEnum("Status", _dic.status_names())
 Status.__doc__ = """How the measurement of a point ended. `ok` and `outlier` have values, the others are NaN."""
 
-# Name: type, kind of the values, description.
-VARIABLES = {
-    "u": (np.float64, "length", "displacement along x (right)"),
-    "v": (np.float64, "length", "displacement along y (down, as in the image)"),
-    "zncc": (np.float32, "plain", "zero-normalized cross-correlation of the matched subset"),
-    "sigma_u": (np.float32, "length", "predicted standard deviation of u"),
-    "sigma_v": (np.float32, "length", "predicted standard deviation of v"),
-    "status": (np.uint8, "plain", "how the measurement of the point ended"),
-    "iterations": (np.int16, "plain", "Gauss-Newton iterations"),
-    "exx": (np.float32, "strain", "normal strain along x"),
-    "eyy": (np.float32, "strain", "normal strain along y"),
-    "exy": (np.float32, "strain", "tensor shear strain (half of gamma), x right, y down"),
-    "e1": (np.float32, "strain", "larger principal strain"),
-    "e2": (np.float32, "strain", "smaller principal strain"),
-    "von_mises": (np.float32, "strain", "von Mises equivalent strain"),
-    "sigma_exx": (np.float32, "strain", "predicted standard deviation of exx"),
-    "sigma_eyy": (np.float32, "strain", "predicted standard deviation of eyy"),
-    "sigma_exy": (np.float32, "strain", "predicted standard deviation of exy"),
-    # Only with order="auto".
-    "order": (np.uint8, "plain", "order of the point's shape function"),
-    # Only with global_=True.
-    "resolution": (np.float32, "length", "period of a displacement that keeps nine tenths of its amplitude"),
-    "subset_sigma_u": (np.float32, "length", "predicted standard deviation of u before the global step"),
-    "subset_sigma_v": (np.float32, "length", "predicted standard deviation of v before the global step"),
-}
+_ARRAYS = _dic.field_arrays()
+# Name: type, kind of the unit (length, strain or none), description.
+VARIABLES = {a["name"]: (np.dtype(a["type"]), a["unit"], a["description"]) for a in _ARRAYS}
 STRAINS = [name for name, (_, kind, _) in VARIABLES.items() if kind == "strain"]
-
-
-_ALWAYS = list(VARIABLES)[:list(VARIABLES).index("order")]
+_ALWAYS = [a["name"] for a in _ARRAYS if not a["optional"]]
 
 
 def variable_attributes(name, unit, measure):
@@ -119,8 +95,8 @@ class DatasetBuilder:
             self._capacity *= 2
         shape = (self._capacity, self._grid.ny, self._grid.nx)
         for variable in names:
-            kind = VARIABLES[variable][0]
-            larger = np.full(shape, np.nan if np.dtype(kind).kind == "f" else 0, kind)
+            dtype = VARIABLES[variable][0]
+            larger = np.full(shape, np.nan if dtype.kind == "f" else 0, dtype)
             if self._filled:
                 larger[: self._filled] = self._arrays[variable][: self._filled]
             self._arrays[variable] = larger

@@ -12,9 +12,9 @@ import pandas as pd
 import xarray as xr
 
 from . import _dic, _fields, _options
+from ._dataset import VARIABLES
 
-_QUANTITIES = dict(_dic.PROBE_QUANTITIES)  # name: whether it is a length
-_LENGTHS = {"gauge_length", "change", "sigma_change", "distance"}
+_LENGTHS = {"gauge_length", "change", "sigma_change", "distance"}  # of extensometers and lines
 _COUNTS = {"nodes", "points", "strain_points"}
 
 
@@ -77,9 +77,9 @@ def _areas(value):
 
 def _attributes(name, unit, measure):
     quantity = name.removeprefix("mean_").removeprefix("sd_")
-    is_length = _QUANTITIES.get(quantity, quantity in _LENGTHS)
-    attributes = {"units": unit if is_length else "1"}
-    if quantity in _QUANTITIES and not is_length and quantity != "zncc":
+    kind = VARIABLES[quantity][1] if quantity in VARIABLES else "length" if quantity in _LENGTHS else "none"
+    attributes = {"units": unit if kind == "length" else "1"}
+    if kind == "strain":
         attributes["measure"] = measure
     return attributes
 

@@ -19,12 +19,10 @@ namespace dic::python {
 namespace {
 
 template <typename Enum>
-Enum named(const std::string& what, const std::string& name, std::initializer_list<Enum> values) {
+Enum named(const std::string& what, const std::string& name) {
+  if (const auto value = from_name<Enum>(name)) return *value;
   std::string names;
-  for (const Enum value : values) {
-    if (to_string(value) == name) return value;
-    names += (names.empty() ? "" : ", ") + std::string(to_string(value));
-  }
+  for (const std::string& known : names_of<Enum>()) names += (names.empty() ? "" : ", ") + known;
   throw UsageError("The " + what + " is one of " + names + ", got \"" + name + "\".");
 }
 
@@ -39,11 +37,8 @@ class Request {
     if (mask) masks_ = views_of(*mask);
     reference_positions_ = positions(references_.size());
     window_positions_ = positions(windows_.size());
-    request_.pairing = named("pairing", pairing,
-                             {Pairing::one_to_one, Pairing::one_to_many, Pairing::n_to_mn, Pairing::n_to_m});
-    request_.criterion =
-        named("criterion", criterion,
-              {Criterion::cross_correlation, Criterion::zncc, Criterion::ncc, Criterion::ssd});
+    request_.pairing = named<Pairing>("pairing", pairing);
+    request_.criterion = named<Criterion>("criterion", criterion);
     request_.reference = {references_, reference_positions_, references_.front().size()};
     request_.search = {windows_, window_positions_, windows_.front().size()};
     request_.shifts = {shifts[0], shifts[1], shifts[2], shifts[3]};

@@ -1,6 +1,9 @@
 #include "fields.hpp"
 
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace dic::python {
@@ -10,24 +13,26 @@ namespace {
 template <typename T>
 using Nodes = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+/// Copies the array of this name, if the dictionary has it.
 template <typename T>
-void take(NodeValues<T>& target, const nb::dict& arrays, const char* name, const Grid& grid) {
-  if (!arrays.contains(name)) return;
-  const auto array = nb::cast<Nodes<T>>(arrays[name]);
+void take(NodeValues<T>& target, const nb::dict& arrays, std::string_view name, const Grid& grid) {
+  const std::string key(name);
+  if (!arrays.contains(key.c_str())) return;
+  const auto array = nb::cast<Nodes<T>>(arrays[key.c_str()]);
   if (array.shape(0) != static_cast<std::size_t>(grid.ny) ||
       array.shape(1) != static_cast<std::size_t>(grid.nx))
     throw UsageError("Arrays of the same nodes have the same shape [y, x].");
   target = NodeValues<T>(std::span<const T>(array.data(), array.size()));
 }
 
-void take_status(Field& field, const nb::dict& arrays) {
+void take(NodeValues<Status>& target, const nb::dict& arrays, std::string_view name, const Grid& grid) {
   NodeValues<std::uint8_t> numbers;
-  take(numbers, arrays, "status", field.grid());
-  field.status = NodeValues<Status>(numbers.size());
+  take(numbers, arrays, name, grid);
+  target = NodeValues<Status>(numbers.size());
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     if (numbers[k] >= kStatusCount)
       throw UsageError("A status is a number from 0 to " + std::to_string(kStatusCount - 1) + ".");
-    field.status[k] = static_cast<Status>(numbers[k]);
+    target[k] = static_cast<Status>(numbers[k]);
   }
 }
 
@@ -47,29 +52,12 @@ std::shared_ptr<const Grid> grid_of(const Array& inside, int x0, int y0, int ste
 Field field_of(const nb::dict& arrays, std::shared_ptr<const Grid> nodes) {
   Field field = Field::without_arrays(std::move(nodes));
   const Grid& grid = field.grid();
-  for (const auto& [name, member] : {std::pair{"u", &Field::u}, std::pair{"v", &Field::v}})
-    take(field.*member, arrays, name, grid);
-  for (const auto& [name, member] :
-       {std::pair{"zncc", &Field::zncc}, std::pair{"sigma_u", &Field::sigma_u},
-        std::pair{"sigma_v", &Field::sigma_v}, std::pair{"resolution", &Field::resolution},
-        std::pair{"subset_sigma_u", &Field::subset_sigma_u},
-        std::pair{"subset_sigma_v", &Field::subset_sigma_v}})
-    take(field.*member, arrays, name, grid);
-  for (const auto& [name, member] :
-       {std::pair{"exx", &StrainField::exx}, std::pair{"eyy", &StrainField::eyy},
-        std::pair{"exy", &StrainField::exy}, std::pair{"e1", &StrainField::e1},
-        std::pair{"e2", &StrainField::e2}, std::pair{"von_mises", &StrainField::von_mises},
-        std::pair{"sigma_exx", &StrainField::sigma_exx}, std::pair{"sigma_eyy", &StrainField::sigma_eyy},
-        std::pair{"sigma_exy", &StrainField::sigma_exy}})
-    take(field.strain.*member, arrays, name, grid);
-  take(field.order, arrays, "order", grid);
-  take_status(field, arrays);
-  if (arrays.contains("X") && arrays.contains("Y")) {
-    NodePositions positions;
-    take(positions.x, arrays, "X", grid);
-    take(positions.y, arrays, "Y", grid);
+  for (const FieldArray& array : kMeasuredArrays)
+    visit_values(field, array, [&](auto& values) { take(values, arrays, array.name, grid); });
+  NodePositions positions;
+  for (const PositionArray& array : kPositionArrays) take(positions.*array.member, arrays, array.name, grid);
+  if (!positions.x.empty() && !positions.y.empty())
     field.positions = std::make_shared<const NodePositions>(std::move(positions));
-  }
   return field;
 }
 

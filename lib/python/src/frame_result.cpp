@@ -2,6 +2,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include <cctype>
+#include <dic/field_schema.hpp>
 #include <string>
 
 #include "arrays.hpp"
@@ -41,20 +43,28 @@ NumpyArray nodes(nb::handle self, NodeValues<T>& values) {
   return numpy_view(values.data(), {ny, nx}, self);
 }
 
-template <typename T>
-auto field_member(NodeValues<T> Field::*member) {
-  return [member](nb::handle self) { return nodes(self, nb::cast<FrameResult&>(self).field.*member); };
-}
-
-auto strain_member(NodeValues<float> StrainField::*member) {
-  return [member](nb::handle self) { return nodes(self, nb::cast<FrameResult&>(self).field.strain.*member); };
-}
-
-NumpyArray status(nb::handle self) {
-  NodeValues<Status>& values = nb::cast<FrameResult&>(self).field.status;
+/// Statuses are numbers in Python.
+NumpyArray nodes(nb::handle self, NodeValues<Status>& values) {
   if (values.empty()) return nb::borrow<NumpyArray>(nb::none());
   const auto [ny, nx] = shape_of(nb::cast<FrameResult&>(self).field.grid());
   return numpy_view(reinterpret_cast<std::uint8_t*>(values.data()), {ny, nx}, self);
+}
+
+NumpyArray values_of(nb::handle self, const FieldArray& array) {
+  NumpyArray found;
+  visit_values(nb::cast<FrameResult&>(self).field, array, [&](auto& values) { found = nodes(self, values); });
+  return found;
+}
+
+/// "Displacement along x (right), px: float64 [y, x].", with the option that makes the array.
+std::string doc_of(const FieldArray& array) {
+  std::string text(array.description);
+  text.front() = static_cast<char>(std::toupper(text.front()));
+  if (array.is_length()) text += ", px";
+  if (array.role == ArrayRole::status) text += ", a value of dic.Status";
+  text += ": " + std::string(element_type(array)) + " [y, x]";
+  if (array.is_optional()) text += "; None without " + std::string(to_string(array.made_by));
+  return text + ".";
 }
 
 nb::object position(nb::handle self, NodeValues<double> NodePositions::*member) {
@@ -66,8 +76,8 @@ nb::object position(nb::handle self, NodeValues<double> NodePositions::*member) 
 nb::dict counts(const FrameResult& result) {
   const auto numbers = result.field.counts();
   nb::dict out;
-  for (int k = 0; k < kStatusCount; ++k)
-    out[std::string(to_string(static_cast<Status>(k))).c_str()] = numbers[k];
+  for (const auto& [status, name] : EnumNames<Status>::table)
+    out[std::string(name).c_str()] = numbers[static_cast<std::size_t>(status)];
   return out;
 }
 
@@ -113,53 +123,15 @@ void add_frame_result(nb::module_& module) {
       .def_prop_ro("counts", &counts, "Points inside the region of interest by status.")
       .def_prop_ro(
           "grid", [](const FrameResult& r) -> const Grid& { return r.field.grid(); },
-          nb::rv_policy::reference_internal, "The points.")
-      .def_prop_ro("u", field_member(&Field::u), "Displacement along x (right), px: float64 [y, x].")
-      .def_prop_ro("v", field_member(&Field::v), "Displacement along y (down), px: float64 [y, x].")
-      .def_prop_ro("zncc", field_member(&Field::zncc), "Correlation of the matched subset: float32 [y, x].")
-      .def_prop_ro("sigma_u", field_member(&Field::sigma_u),
-                   "Predicted standard deviation of u, px: float32 [y, x].")
-      .def_prop_ro("sigma_v", field_member(&Field::sigma_v),
-                   "Predicted standard deviation of v, px: float32 [y, x].")
-      .def_prop_ro("status", &status, "How the measurement ended, a value of dic.Status: uint8 [y, x].")
-      .def_prop_ro("iterations", field_member(&Field::iterations), "Of Gauss-Newton: int16 [y, x].")
-      .def_prop_ro(
-          "order", field_member(&Field::order),
-          "With order='auto', of the shape function, 0 where nothing was measured: uint8 [y, x]; else None.")
-      .def_prop_ro(
-          "resolution", field_member(&Field::resolution),
-          "With global_=True, period of a displacement that keeps nine tenths of its amplitude, px: float32 "
-          "[y, x]; else None.")
-      .def_prop_ro("subset_sigma_u", field_member(&Field::subset_sigma_u),
-                   "With global_=True, sigma_u before the global step, px: float32 [y, x]; else None.")
-      .def_prop_ro("subset_sigma_v", field_member(&Field::subset_sigma_v),
-                   "With global_=True, sigma_v before the global step, px: float32 [y, x]; else None.")
-      .def_prop_ro(
-          "X", [](nb::handle self) { return position(self, &NodePositions::x); },
-          "With a camera: x of the nodes in corrected coordinates, px: float64 [y, x]; else None.")
-      .def_prop_ro(
-          "Y", [](nb::handle self) { return position(self, &NodePositions::y); },
-          "With a camera: y of the nodes in corrected coordinates, px: float64 [y, x]; else None.");
-  struct Strain {
-    const char* name;
-    NodeValues<float> StrainField::*member;
-    const char* doc;
-  };
-  for (const Strain& strain : {
-           Strain{"exx", &StrainField::exx, "Normal strain along x: float32 [y, x]."},
-           Strain{"eyy", &StrainField::eyy, "Normal strain along y: float32 [y, x]."},
-           Strain{"exy", &StrainField::exy, "Tensor shear strain (half of gamma): float32 [y, x]."},
-           Strain{"e1", &StrainField::e1, "Larger principal strain: float32 [y, x]."},
-           Strain{"e2", &StrainField::e2, "Smaller principal strain: float32 [y, x]."},
-           Strain{"von_mises", &StrainField::von_mises, "Von Mises equivalent strain: float32 [y, x]."},
-           Strain{"sigma_exx", &StrainField::sigma_exx,
-                  "Predicted standard deviation of exx: float32 [y, x]."},
-           Strain{"sigma_eyy", &StrainField::sigma_eyy,
-                  "Predicted standard deviation of eyy: float32 [y, x]."},
-           Strain{"sigma_exy", &StrainField::sigma_exy,
-                  "Predicted standard deviation of exy: float32 [y, x]."},
-       })
-    result.def_prop_ro(strain.name, strain_member(strain.member), strain.doc);
+          nb::rv_policy::reference_internal, "The points.");
+  for (const FieldArray& array : kMeasuredArrays)
+    result.def_prop_ro(
+        std::string(array.name).c_str(), [&array](nb::handle self) { return values_of(self, array); },
+        doc_of(array).c_str());
+  for (const PositionArray& array : kPositionArrays)
+    result.def_prop_ro(
+        std::string(array.name).c_str(), [&array](nb::handle self) { return position(self, array.member); },
+        ("With a camera: " + std::string(array.description) + ", px: float64 [y, x]; else None.").c_str());
 }
 
 }  // namespace dic::python

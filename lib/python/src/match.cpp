@@ -22,8 +22,8 @@ std::vector<ImageView> views_of_all(const std::vector<Array>& arrays) {
 }
 
 Criterion method_of(const std::string& name) {
-  for (const Criterion method : {Criterion::zncc, Criterion::ncc, Criterion::ssd})
-    if (to_string(method) == name) return method;
+  const auto method = from_name<Criterion>(name);
+  if (method && *method != Criterion::cross_correlation) return *method;
   throw UsageError("The method is zncc, ncc or ssd, got \"" + name + "\".");
 }
 

@@ -57,10 +57,10 @@ nb::list problems(const ProbeHistory& history, std::size_t places,
 nb::dict points_of(const ProbeHistory& history) {
   const std::size_t count = history.request.points.size();
   nb::dict out;
-  for (const ProbeQuantity& quantity : probe_quantities())
-    out[std::string(quantity.name).c_str()] = matrix(
-        history, count,
-        [&](const ProbeFrame& frame, std::size_t k) { return frame.points[k].values.*quantity.value; });
+  for (const FieldArray& quantity : kProbeArrays)
+    out[std::string(quantity.name).c_str()] =
+        matrix(history, count,
+               [&](const ProbeFrame& frame, std::size_t k) { return frame.points[k].values[quantity.name]; });
   out["problem"] = problems(history, count, [](const ProbeFrame& frame, std::size_t k) -> const std::string& {
     return frame.points[k].problem;
   });
@@ -95,10 +95,10 @@ nb::dict areas_of(const ProbeHistory& history) {
     });
   for (const auto& [prefix, member] :
        {std::pair{"mean_", &AreaValues::mean}, std::pair{"sd_", &AreaValues::sd}})
-    for (const ProbeQuantity& quantity : probe_quantities())
+    for (const FieldArray& quantity : kProbeArrays)
       out[(prefix + std::string(quantity.name)).c_str()] =
           matrix(history, count, [&, member = member](const ProbeFrame& frame, std::size_t k) {
-            return frame.areas[k].*member.*quantity.value;
+            return (frame.areas[k].*member)[quantity.name];
           });
   return out;
 }
@@ -117,10 +117,10 @@ nb::dict line_of(const ProbeHistory& history, std::size_t line) {
   out["distance"] = numpy_of(std::move(distance));
   out["position_x"] = numpy_of(std::move(x));
   out["position_y"] = numpy_of(std::move(y));
-  for (const ProbeQuantity& quantity : probe_quantities())
+  for (const FieldArray& quantity : kProbeArrays)
     out[std::string(quantity.name).c_str()] =
         matrix(history, places.size(), [&](const ProbeFrame& frame, std::size_t k) {
-          return frame.lines[line][k].point.values.*quantity.value;
+          return frame.lines[line][k].point.values[quantity.name];
         });
   out["problem"] =
       problems(history, places.size(), [&](const ProbeFrame& frame, std::size_t k) -> const std::string& {
@@ -227,10 +227,6 @@ void add_probe(nb::module_& module) {
       .def("add_loads_of_file", &FieldProbe::add_loads_of_file, "path"_a, "column"_a, "section"_a)
       .def("write", &FieldProbe::write, "folder"_a, "The files of `dic probe`; returns their names.")
       .def("answers", &FieldProbe::answers, "Values by kind of place.");
-  std::vector<std::pair<std::string, bool>> quantities;
-  for (const ProbeQuantity& quantity : probe_quantities())
-    quantities.emplace_back(quantity.name, quantity.is_length);
-  module.attr("PROBE_QUANTITIES") = quantities;
 }
 
 }  // namespace dic::python

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <dic/field_schema.hpp>
 #include <dic/result_strain.hpp>
 #include <utility>
 
@@ -20,7 +21,7 @@ NumpyArray array_of(NodeValues<float> values, const Grid& grid) {
                   {static_cast<std::size_t>(grid.ny), static_cast<std::size_t>(grid.nx)});
 }
 
-/// How the errors of a field's points are related. measured: the options that it was measured with.
+/// Says how the errors of a field's points are related. measured: the options that it was measured with.
 ResultStrain basis_of(const Field& field, const TrackOptions& measured) {
   ResultStrain basis;
   basis.global = measured.global;
@@ -39,22 +40,31 @@ nb::dict strain(const nb::dict& arrays, const Array& inside, int step, const Opt
       [&](const std::stop_token&) { return field_strain(field, basis, options.strain, options.threads); });
   const Grid& grid = field.grid();
   nb::dict out;
-  out["exx"] = array_of(std::move(result.exx), grid);
-  out["eyy"] = array_of(std::move(result.eyy), grid);
-  out["exy"] = array_of(std::move(result.exy), grid);
-  out["e1"] = array_of(std::move(result.e1), grid);
-  out["e2"] = array_of(std::move(result.e2), grid);
-  out["von_mises"] = array_of(std::move(result.von_mises), grid);
-  out["sigma_exx"] = array_of(std::move(result.sigma_exx), grid);
-  out["sigma_eyy"] = array_of(std::move(result.sigma_eyy), grid);
-  out["sigma_exy"] = array_of(std::move(result.sigma_exy), grid);
+  for (const FieldArray& array : kStrainArrays)
+    out[std::string(array.name).c_str()] = array_of(std::move(strain_values(result, array)), grid);
   return out;
 }
 
 nb::dict status_names() {
   nb::dict names;
-  for (int k = 0; k < kStatusCount; ++k) names[std::string(to_string(static_cast<Status>(k))).c_str()] = k;
+  for (const auto& [status, name] : EnumNames<Status>::table)
+    names[std::string(name).c_str()] = static_cast<int>(status);
   return names;
+}
+
+/// kFieldArrays without those that no Field holds.
+nb::list field_arrays() {
+  nb::list arrays;
+  for (const FieldArray& array : kMeasuredArrays) {
+    nb::dict entry;
+    entry["name"] = std::string(array.name);
+    entry["type"] = std::string(element_type(array));
+    entry["unit"] = std::string(to_string(array.unit));
+    entry["optional"] = array.is_optional();
+    entry["description"] = std::string(array.description);
+    arrays.append(entry);
+  }
+  return arrays;
 }
 
 }  // namespace
@@ -64,6 +74,10 @@ void add_strain(nb::module_& module) {
   module.def("strain", &strain, "arrays"_a, "inside"_a, "step"_a, "measured"_a, "wanted"_a,
              "Strain of one frame from arrays [y, x] by their names, lengths in px. measured: options of the "
              "measurement; wanted: strain-window, strain-measure, threads.");
+  module.def(
+      "field_arrays", &field_arrays,
+      "The arrays of a result in order: a list of dictionaries with name, type (as numpy calls it), unit "
+      "(length, strain or none), optional (not every run makes it) and description.");
   module.def("status_names", &status_names, "The number of each status by its name.");
 }
 

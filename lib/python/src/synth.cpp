@@ -17,21 +17,17 @@ namespace dic::python {
 namespace {
 
 template <typename Enum>
-Enum named(const std::string& what, const std::string& name, std::initializer_list<Enum> values) {
-  for (const Enum value : values)
-    if (to_string(value) == name) return value;
+Enum named(const std::string& what, const std::string& name) {
+  if (const auto value = from_name<Enum>(name)) return *value;
   throw UsageError("There is no " + what + " \"" + name + "\".");
 }
 
 void set_texture(SynthOptions& options, const std::string& name) {
-  using enum Texture;
-  options.texture = named("texture", name, {blobs, dots, lattice, gradient});
+  options.texture = named<Texture>("texture", name);
 }
 
 void set_motion(SynthOptions& options, const std::string& name) {
-  using enum MotionKind;
-  options.motion.kind =
-      named("motion", name, {translation, affine, rotation, star, chirp, ramp, crack, bodies});
+  options.motion.kind = named<MotionKind>("motion", name);
 }
 
 void set_bodies(SynthOptions& options, const std::vector<std::vector<double>>& bodies) {

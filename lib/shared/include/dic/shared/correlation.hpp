@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <dic/shared/enum_names.hpp>
 #include <dic/shared/image_view.hpp>
 #include <string_view>
 
@@ -34,11 +35,13 @@ enum class Pairing : std::uint8_t {
   n_to_mn,      ///< n references, n*m windows: reference i meets windows i*m .. i*m+m-1; pair k = (k / m, k)
   n_to_m        ///< n references, m windows: all n*m pairs; pair k = (k / m, k % m)
 };
-/// "one_to_one", "one_to_many", "n_to_mn", "n_to_m".
-constexpr std::string_view to_string(Pairing pairing) {
-  constexpr std::string_view names[] = {"one_to_one", "one_to_many", "n_to_mn", "n_to_m"};
-  return names[static_cast<int>(pairing)];
-}
+template <>
+struct EnumNames<Pairing> {
+  static constexpr EnumName<Pairing> table[] = {{Pairing::one_to_one, "one_to_one"},
+                                                {Pairing::one_to_many, "one_to_many"},
+                                                {Pairing::n_to_mn, "n_to_mn"},
+                                                {Pairing::n_to_m, "n_to_m"}};
+};
 
 /// Position of a patch: its top-left element is (x, y), px, in image number `image`.
 struct PatchPosition {
@@ -54,9 +57,24 @@ enum class Criterion : std::uint8_t {
   ncc,                ///< c / sqrt(sum reference^2 * sum window^2): [-1, 1] ([0, 1] for unsigned types)
   ssd                 ///< sum (reference - window)^2 >= 0, in grey levels squared; peaks are minima
 };
+template <>
+struct EnumNames<Criterion> {
+  static constexpr EnumName<Criterion> table[] = {{Criterion::cross_correlation, "cross_correlation"},
+                                                  {Criterion::zncc, "zncc"},
+                                                  {Criterion::ncc, "ncc"},
+                                                  {Criterion::ssd, "ssd"}};
+};
 
 /// Element type of correlation surfaces.
 enum class SurfaceType : std::uint8_t { u32, u64, i64, f32, f64 };
+template <>
+struct EnumNames<SurfaceType> {
+  static constexpr EnumName<SurfaceType> table[] = {{SurfaceType::u32, "u32"},
+                                                    {SurfaceType::u64, "u64"},
+                                                    {SurfaceType::i64, "i64"},
+                                                    {SurfaceType::f32, "f32"},
+                                                    {SurfaceType::f64, "f64"}};
+};
 /// Bytes of an element.
 constexpr std::size_t size_of(SurfaceType type) {
   return type == SurfaceType::u32 || type == SurfaceType::f32 ? 4 : 8;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/shared/enum_names.hpp>
 #include <dic/shared/subset_weights.hpp>
 #include <string>
 #include <vector>
@@ -8,6 +9,13 @@
 namespace dic {
 
 enum class StrainMeasure : std::uint8_t { green_lagrange, engineering, hencky, almansi };
+template <>
+struct EnumNames<StrainMeasure> {
+  static constexpr EnumName<StrainMeasure> table[] = {{StrainMeasure::green_lagrange, "green-lagrange"},
+                                                      {StrainMeasure::engineering, "engineering"},
+                                                      {StrainMeasure::hencky, "hencky"},
+                                                      {StrainMeasure::almansi, "almansi"}};
+};
 
 struct StrainOptions {
   /// Side of the square window of points for the least-squares fit, odd, 3..127. 5 points at step 5 and

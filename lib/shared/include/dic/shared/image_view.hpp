@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <dic/shared/enum_names.hpp>
 #include <string_view>
 #include <type_traits>
 
@@ -9,12 +10,14 @@ namespace dic {
 
 /// Type of one element of an image or matrix.
 enum class ScalarType : std::uint8_t { u8, u16, i32, f32, f64 };
-
-/// "u8", "u16", "i32", "f32", "f64".
-constexpr std::string_view to_string(ScalarType type) {
-  constexpr std::string_view names[] = {"u8", "u16", "i32", "f32", "f64"};
-  return names[static_cast<int>(type)];
-}
+template <>
+struct EnumNames<ScalarType> {
+  static constexpr EnumName<ScalarType> table[] = {{ScalarType::u8, "u8"},
+                                                   {ScalarType::u16, "u16"},
+                                                   {ScalarType::i32, "i32"},
+                                                   {ScalarType::f32, "f32"},
+                                                   {ScalarType::f64, "f64"}};
+};
 
 /// Calls `visitor(T{})` with the C++ type of `type`; the only place that maps run-time types to templates.
 template <typename Visitor>

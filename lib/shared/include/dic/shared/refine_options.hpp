@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/shared/enum_names.hpp>
 #include <dic/shared/subset_weights.hpp>
 #include <string>
 #include <vector>
@@ -8,6 +9,11 @@
 namespace dic {
 
 enum class Interpolation : std::uint8_t { cubic, quintic };
+template <>
+struct EnumNames<Interpolation> {
+  static constexpr EnumName<Interpolation> table[] = {{Interpolation::cubic, "cubic"},
+                                                      {Interpolation::quintic, "quintic"}};
+};
 
 /// Options of the sub-pixel refinement.
 struct RefineOptions {

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <dic/shared/enum_names.hpp>
+#include <iterator>
 
 namespace dic {
 
@@ -18,8 +19,19 @@ enum class Status : std::uint8_t {
   outlier = 7,          ///< measured, but contradicts its neighbours; values kept
   ambiguous = 8         ///< another match is as good: the texture repeats itself
 };
-inline constexpr int kStatusCount = 9;
-std::string_view to_string(Status status);
+template <>
+struct EnumNames<Status> {
+  static constexpr EnumName<Status> table[] = {{Status::ok, "ok"},
+                                               {Status::flat, "flat"},
+                                               {Status::out_of_image, "out_of_image"},
+                                               {Status::low_correlation, "low_correlation"},
+                                               {Status::not_converged, "not_converged"},
+                                               {Status::diverged, "diverged"},
+                                               {Status::masked, "masked"},
+                                               {Status::outlier, "outlier"},
+                                               {Status::ambiguous, "ambiguous"}};
+};
+inline constexpr int kStatusCount = static_cast<int>(std::size(EnumNames<Status>::table));
 /// True if a point of this status carries values.
 constexpr bool has_values(Status s) { return s == Status::ok || s == Status::outlier; }
 /// True if the search for a point failed, and nothing indicates that it left the image.

@@ -109,15 +109,23 @@ DIC_HOST_DEVICE inline Tensor almansi(const Gradient& f, double det_f) {
 
 /// Strain tensor of a displacement gradient, as strain_from_gradient of <dic/fields.hpp>.
 DIC_HOST_DEVICE inline Tensor tensor_of(const Gradient& g, StrainMeasure measure) {
-  if (measure == StrainMeasure::engineering) return {g.ux, g.vy, (g.uy + g.vx) / 2};
-  if (measure == StrainMeasure::green_lagrange)  // (F^T F - I) / 2, written without the 1s that would cancel
-    return {g.ux + (g.ux * g.ux + g.vx * g.vx) / 2, g.vy + (g.uy * g.uy + g.vy * g.vy) / 2,
-            (g.uy + g.vx + g.ux * g.uy + g.vx * g.vy) / 2};
-
   const Gradient f = {1 + g.ux, g.uy, g.vx, 1 + g.vy};
   const double det_f = f.ux * f.vy - f.uy * f.vx;
-  if (!(det_f > 0)) return {missing, missing, missing};  // folded or flattened: not a deformation
-  return measure == StrainMeasure::hencky ? hencky(right_cauchy_green(f), det_f) : almansi(f, det_f);
+  const bool is_deformation = det_f > 0;  // else the material is folded or flattened
+  switch (measure) {
+    case StrainMeasure::engineering:
+      return {g.ux, g.vy, (g.uy + g.vx) / 2};
+    case StrainMeasure::green_lagrange:  // (F^T F - I) / 2, written without the 1s that would cancel
+      return {g.ux + (g.ux * g.ux + g.vx * g.vx) / 2, g.vy + (g.uy * g.uy + g.vy * g.vy) / 2,
+              (g.uy + g.vx + g.ux * g.uy + g.vx * g.vy) / 2};
+    case StrainMeasure::hencky:
+      if (is_deformation) return hencky(right_cauchy_green(f), det_f);
+      break;
+    case StrainMeasure::almansi:
+      if (is_deformation) return almansi(f, det_f);
+      break;
+  }
+  return {missing, missing, missing};
 }
 
 /// The stored values of a node, in the order of StrainField.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/shared/enum_names.hpp>
 
 namespace dic {
 
@@ -8,6 +9,11 @@ namespace dic {
 enum class SubsetWeights : std::uint8_t {
   uniform,   ///< all the same
   gaussian,  ///< 1 at the centre; standard deviation is a quarter of the subset's side along both axes
+};
+template <>
+struct EnumNames<SubsetWeights> {
+  static constexpr EnumName<SubsetWeights> table[] = {{SubsetWeights::uniform, "uniform"},
+                                                      {SubsetWeights::gaussian, "gaussian"}};
 };
 
 }  // namespace dic
