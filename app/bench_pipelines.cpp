@@ -52,7 +52,7 @@ void print_stream(const bench::StreamTiming& timing, int frames) {
                 timing.frames_per_second / (timing.frames_per_second_of_one * timing.gpus));
 }
 
-/// Tracks the frames from PNG files, and draws which stage did what when.
+/// Tracks the frames from PNG files, and draws when each stage worked.
 void draw_timeline(const bench::TrackCase& shape, int frames, const std::string& file, std::stop_token stop) {
   const TrackSummary run = bench::track_files(shape, frames, std::move(stop));
   char title[256];
@@ -111,7 +111,7 @@ void quick_correlation(const bench::Options& options, std::stop_token stop) {
   std::printf("\n");
 }
 
-/// A part that cannot be done on a device says why; the other parts still count.
+/// Prints why a part failed instead of throwing, because the other parts still count.
 template <typename Part>
 void print_failure_of(const Part& part) {
   try {
@@ -152,7 +152,8 @@ void add_bench_track(CLI::App& bench) {
   auto frames = std::make_shared<int>(0);
   auto timeline = std::make_shared<std::string>();
   TrackOptions& options = shape->options;
-  CLI::App& command = *bench.add_subcommand("track", "Times the tracking of synthetic speckle by stage");
+  CLI::App& command =
+      *bench.add_subcommand("track", "Time the tracking of synthetic speckle, stage by stage");
   command.option_defaults()->always_capture_default();
   command.add_option("--size", shape->size, "Side of the images, px");
   command.add_option("--noise", shape->noise, "Noise of the images, grey levels");
@@ -165,12 +166,13 @@ void add_bench_track(CLI::App& bench) {
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
   add_number_or_auto(command, "--search", "PX", options.search, "Search range, px");
   add_choice(command, "--reference-strategy", options.reference_strategy,
-             "What the frames of a sequence are compared with");
-  command.add_option("--repeats", shape->repeats, "Repeats, of which the medians count");
-  CLI::Option* sequence = command.add_option("--frames", *frames, "Then track a sequence of so many frames");
+             "Reference with which the frames of a sequence are compared");
+  command.add_option("--repeats", shape->repeats, "Number of repeats; medians are printed");
+  CLI::Option* sequence =
+      command.add_option("--frames", *frames, "Also track a sequence of this many frames");
   command
       .add_option("--timeline", *timeline,
-                  "Then track them from PNG files to result.vtkhdf, and draw when each stage worked")
+                  "Also track these frames from PNG files to result.vtkhdf, and draw when each stage worked")
       ->type_name("FILE.png")
       ->needs(sequence);
   command.callback([shape, frames, timeline] {
@@ -184,15 +186,15 @@ void add_bench_track(CLI::App& bench) {
 
 void add_bench_match(CLI::App& bench) {
   auto flags = std::make_shared<BenchMatchCommand>();
-  CLI::App& command = *bench.add_subcommand("match", "Times the search of a template in synthetic speckle");
+  CLI::App& command = *bench.add_subcommand("match", "Time the search for a template in synthetic speckle");
   command.option_defaults()->always_capture_default();
   command.add_option("--template", flags->shape.template_size, "Side of the template, px");
   command.add_option("--size", flags->shape.image_size, "Side of the image, px");
-  command.add_option("--noise", flags->shape.noise, "Noise of both, grey levels");
+  command.add_option("--noise", flags->shape.noise, "Noise of template and image, grey levels");
   command.add_option("--seed", flags->options.seed, "Seed of speckle and noise");
   command.add_option("--device", flags->options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N");
   command.add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core");
-  command.add_option("--repeats", flags->options.repeats, "Repeats, of which the median counts");
+  command.add_option("--repeats", flags->options.repeats, "Number of repeats; the median is printed");
   command.callback([flags] {
     flags->options.device = resolve_device(flags->options.device);
     const Interruption interruption;

@@ -17,9 +17,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kBenchRegressExamples =
     "Examples:\n"
-    "  dic bench regress --against ../main/build/release/dic    by turns with another build\n"
-    "  dic bench regress --json before.json                     keep what this build takes\n"
-    "  dic bench regress --against before.json                  compare with that, on the same machine\n"
+    "  dic bench regress --against ../main/build/release/dic    compare with another build, by turns\n"
+    "  dic bench regress --json before.json                     save the times of this build\n"
+    "  dic bench regress --against before.json                  compare with saved times of the same "
+    "machine\n"
     "Exit code 1: something became slower.\n"
     "\n";
 
@@ -30,7 +31,7 @@ struct RegressFlags {
 
 bool is_report(const fs::path& path) { return path.extension() == ".json"; }
 
-/// What is compared with `own`.
+/// Report with which `own` is compared. Throws UsageError if it comes from another machine.
 bench::SpeedReport earlier_report(const std::string& file, const bench::SpeedReport& own) {
   bench::SpeedReport earlier = bench::speed_report_from_json(read_text(file));
   if (earlier.machine.model != own.machine.model || earlier.machine.threads != own.machine.threads)
@@ -84,12 +85,12 @@ void run_regress(const RegressFlags& flags) {
 void add_bench_regress(CLI::App& bench_command) {
   auto flags = std::make_shared<RegressFlags>();
   CLI::App& command = *bench_command.add_subcommand(
-      "regress", "Says which commands became slower than with another build, or than in an earlier report");
+      "regress", "Find commands that are slower than in another build or in an earlier report");
   command.option_defaults()->always_capture_default();
   command.add_option("--against", flags->against, "Another dic, or the report (.json) of an earlier run")
       ->type_name("FILE");
   command.add_option("--json", flags->json, "Write the times of this build")->type_name("FILE");
-  command.add_option("--turns", flags->options.turns, "How often each command runs");
+  command.add_option("--turns", flags->options.turns, "Number of runs of each command");
   command.add_option("--only", flags->options.only, "Names of commands, as the table has them")
       ->type_name("NAME,...")
       ->delimiter(',')

@@ -21,10 +21,10 @@ constexpr const char* kCorrelateExamples =
     "Examples:\n"
     "  dic bench correlate --list                          the variants of this build\n"
     "  dic bench correlate --json bench.json --plots .     measure, keep the figures, draw them\n"
-    "  dic bench correlate my.toml --json my.json --resume go on after an interruption\n"
+    "  dic bench correlate my.toml --json my.json --resume continue after an interruption\n"
     "\n";
 
-/// Short enough for a minute in all.
+/// Limits with which a quick run takes less than a minute in all.
 const bench::Options kQuick{.device = "auto", .min_seconds = 0.1, .repeats = 3, .max_seconds = 1};
 
 template <typename T>
@@ -44,7 +44,7 @@ void add_running(CLI::App& command, bench::Options& options) {
   command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N")
       ->default_str("auto");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
-  command.add_option("--repeats", options.repeats, "Repeats, of which the median counts");
+  command.add_option("--repeats", options.repeats, "Number of repeats; the median is printed");
 }
 
 // --- correlate ---
@@ -76,7 +76,7 @@ void print_row(const bench::Row& row) {
               1e-9 * shape.bytes() / t.median, row.max_difference);
 }
 
-/// Prints the last row, under the name of its case where that changes.
+/// Prints the last row; before the first row of a case, prints the name of the case.
 void print_last(const bench::Report& report) {
   const bench::Row& row = report.rows.back();
   const bool is_new =
@@ -96,7 +96,7 @@ void print_end(const bench::Report& report) {
 void run_correlate(CorrelateCommand& command) {
   if (command.list) return print_variants();
   if (command.resume && command.json.empty())
-    throw UsageError("--resume goes on with the report of an earlier run: name it with --json.");
+    throw UsageError("--resume continues the report of an earlier run: name it with --json.");
   bench::Options& options = command.options;
   options.device = resolve_device(options.device);
   const std::vector<bench::Task> tasks = command.groups.empty()
@@ -126,21 +126,24 @@ void run_correlate(CorrelateCommand& command) {
 void add_correlate(CLI::App& bench_command) {
   auto command = std::make_shared<CorrelateCommand>();
   CLI::App& correlate =
-      *bench_command.add_subcommand("correlate", "Times and checks the variants of the correlation");
+      *bench_command.add_subcommand("correlate", "Time and check the variants of the correlation");
   correlate.option_defaults()->always_capture_default();
-  correlate.add_option("FILE", command->groups, "Groups of cases, TOML")->type_name("")->default_str("");
+  correlate.add_option("FILE", command->groups, "TOML file with groups of cases")
+      ->type_name("")
+      ->default_str("");
   correlate.add_flag("--list", command->list, "Print every variant: name, backend, pairings, types");
   add_running(correlate, command->options);
   correlate.add_option("--seed", command->options.seed, "Seed of the inputs");
   correlate.add_option("--min-time", command->options.min_seconds,
-                       "Shortest time of a repeat, s; of kernels, by the GPU's clock");
+                       "Shortest time of a repeat, s; kernels are timed by the GPU's clock");
   correlate.add_option("--max-time", command->options.max_seconds,
-                       "No repeat starts later than this in a row, s");
-  correlate.add_option("--json", command->json, "Write the report, after every row")->type_name("FILE");
-  correlate.add_option("--csv", command->csv, "Write a table")->type_name("FILE");
+                       "Time after which no repeat of a case starts, s");
+  correlate.add_option("--json", command->json, "Write the report to this file after every row")
+      ->type_name("FILE");
+  correlate.add_option("--csv", command->csv, "Write a CSV table to this file")->type_name("FILE");
   correlate.add_option("--plots", command->plots, "Draw speed-ups against size into this folder")
       ->type_name("DIR");
-  correlate.add_flag("--resume", command->resume, "Leave out what the report of --json already has");
+  correlate.add_flag("--resume", command->resume, "Skip rows that the report of --json already has");
   correlate.footer(kCorrelateExamples + guide("bench.md") + " describes FILE and what is measured.");
   correlate.callback([command] { run_correlate(*command); });
 }
@@ -164,8 +167,8 @@ void run_report(const ReportCommand& command) {
 
 void add_bench_report(CLI::App& bench_command) {
   auto command = std::make_shared<ReportCommand>();
-  CLI::App& report = *bench_command.add_subcommand("report", "Prints reports as Markdown tables");
-  report.add_option("FILE", command->files, "What `dic bench correlate --json FILE` wrote")
+  CLI::App& report = *bench_command.add_subcommand("report", "Print reports as Markdown tables");
+  report.add_option("FILE", command->files, "Reports that `dic bench correlate --json FILE` wrote")
       ->type_name("")
       ->required();
   report
@@ -178,7 +181,8 @@ void add_bench_report(CLI::App& bench_command) {
 
 void add_ceilings(CLI::App& bench_command) {
   auto options = std::make_shared<bench::Options>(bench::Options{.device = "auto"});
-  CLI::App& ceilings = *bench_command.add_subcommand("ceilings", "What this machine reaches at most");
+  CLI::App& ceilings = *bench_command.add_subcommand(
+      "ceilings", "Measure the highest arithmetic rate and memory bandwidth of this machine");
   ceilings.option_defaults()->always_capture_default();
   add_running(ceilings, *options);
   ceilings.callback([options] {
@@ -193,7 +197,8 @@ void add_ceilings(CLI::App& bench_command) {
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  CLI::App& command = *app.add_subcommand("bench", "How fast this machine is, with every result checked");
+  CLI::App& command =
+      *app.add_subcommand("bench", "Measure the speed of dic on this machine, checking every result");
   auto options = std::make_shared<bench::Options>(kQuick);
   auto is_quick = std::make_shared<bool>(false);
   CLI::Option* quick = command.add_flag("--quick", *is_quick,
@@ -211,7 +216,7 @@ void add_bench(CLI::App& app) {
   command.callback([&command, is_quick, options] {
     if (*is_quick) return run_quick(*options);
     if (command.get_subcommands().empty())
-      throw UsageError("Say what to time: dic bench --quick, or a command of dic bench --help.");
+      throw UsageError("Name what to time: dic bench --quick, or a command of dic bench --help.");
   });
 }
 

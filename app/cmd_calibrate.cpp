@@ -32,23 +32,27 @@ void add_options(CLI::App& command, CalibrateFlags& flags) {
   Target& target = flags.job.target;
   command
       .add_option("IMAGES", flags.job.images,
-                  "Images of the target for the lens: 3 or more, better 15, tilted, up to the corners")
+                  "Images of the tilted target for the lens: at least 3, better 15, which together cover the "
+                  "image to its corners")
       ->type_name("")
       ->default_str("");
   add_choice(command, "--pattern", target.pattern,
-             "Pattern of the target; acircles: rows of circles shifted in turn");
-  command.add_option("--columns", target.columns, "checkerboard: inner corners; circles; charuco: squares")
+             "Pattern of the target; acircles: every second row of circles is shifted");
+  command
+      .add_option("--columns", target.columns,
+                  "Inner corners of a checkerboard, circles, or squares of a ChArUco board, in a row")
       ->required();
-  command.add_option("--rows", target.rows, "The same, of a column")->required();
+  command.add_option("--rows", target.rows, "Inner corners, circles or squares in a column")->required();
   command
       .add_option("--square", target.square_mm,
-                  "Side of a square; circles: distance of neighbours; acircles: of rows")
+                  "Side of a square; circles: distance between neighbours; acircles: distance between rows")
       ->type_name("MM")
       ->required();
   command.add_option("--marker", target.marker_mm, "charuco: side of a marker")->type_name("MM");
-  command.add_option("--dictionary", target.dictionary, "charuco: of the markers")->type_name("NAME");
+  command.add_option("--dictionary", target.dictionary, "charuco: dictionary of the markers")
+      ->type_name("NAME");
   add_choice(command, "--model", flags.job.model,
-             "Parameters of the distortion: brown is k1, k2, k3, p1, p2; rational is for wide angles");
+             "Parameters of the distortion; brown: k1, k2, k3, p1, p2; rational: for wide angles");
   command.add_option("--plane", flags.job.plane, "Image of the target on the surface of the specimen")
       ->type_name("FILE");
   command.add_option("--camera", flags.camera, "Camera file with the lens, instead of IMAGES")
@@ -56,7 +60,7 @@ void add_options(CLI::App& command, CalibrateFlags& flags) {
   command.add_option("-o,--output", flags.output, "Camera file to write")->type_name("FILE");
   command
       .add_option("--picture", flags.picture,
-                  "PNG of the residuals to write, instead of beside the camera file")
+                  "PNG of the residuals to write; by default it has the name of the camera file")
       ->type_name("FILE");
   command.add_flag("--force", flags.force, "Replace the camera file");
   command.add_flag("--quiet", flags.quiet, "Print errors and warnings only");
@@ -117,7 +121,8 @@ void run_calibrate(CalibrateFlags& flags) {
 void add_calibrate(CLI::App& app) {
   auto flags = std::make_shared<CalibrateFlags>();
   CLI::App* command = app.add_subcommand(
-      "calibrate", "Lens, perspective and scale from images of a target, for dic track --camera");
+      "calibrate",
+      "Find lens distortion, perspective and scale from images of a target, for dic track --camera");
   command->option_defaults()->always_capture_default();
   add_options(*command, *flags);
   command->footer(kCalibrateExamples + guide("user-guide.md") + " says how to take the images.");

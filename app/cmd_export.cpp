@@ -47,22 +47,25 @@ void run_export(ExportFlags& flags) {
 
 void add_export(CLI::App& app) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* command = app.add_subcommand("export", "A result as CSV, or for NumPy, MATLAB, netCDF");
+  CLI::App* command = app.add_subcommand("export", "Convert a result to CSV, NumPy, MATLAB or netCDF files");
   command->option_defaults()->always_capture_default();
   ExportJob& job = flags->job;
   command->add_option("RESULT", job.result, "Folder of dic track, or its result.vtkhdf")
       ->required()
       ->type_name("")
       ->default_str("");
-  add_choice(*command, "--to", job.format, "Format");
+  add_choice(*command, "--to", job.format, "Format of the file");
   command
-      ->add_option("--frames", job.frames, "Numbers of frames, 1 is the first after the reference; else all")
+      ->add_option("--frames", job.frames,
+                   "Numbers of frames, where 1 is the first after the reference; default: all")
       ->delimiter(',')
       ->default_str("");
-  command->add_option("--arrays", job.arrays, "Names of arrays: u, v, exx, status, ...; else all")
+  command->add_option("--arrays", job.arrays, "Names of arrays: u, v, exx, status, ...; default: all")
       ->delimiter(',')
       ->default_str("");
-  command->add_option("-o,--output", job.output, "File; else table.csv, .npz, .mat or .nc")
+  command
+      ->add_option("-o,--output", job.output,
+                   "File to write; default: table.csv, table.npz, table.mat or table.nc")
       ->type_name("FILE")
       ->default_str("");
   command->add_flag("--force", flags->force, "Replace a file of that name");

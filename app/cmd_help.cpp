@@ -17,7 +17,8 @@ struct HelpCommand {
   std::string completion, manual;
 };
 
-/// Of the command that the words name. App::help would write about the command that was typed: help itself.
+/// Prints the help of the command that the words name. App::help would print that of the command that was
+/// typed, which is `help`.
 void print_help(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App* command = &program;
   std::string path = program.get_name();
@@ -55,11 +56,14 @@ void run_help(const CLI::App& program, const HelpCommand& flags) {
 
 void add_help(CLI::App& program) {
   auto flags = std::make_shared<HelpCommand>();
-  CLI::App* command = program.add_subcommand("help", "The options of a command, manual pages, completion");
+  CLI::App* command = program.add_subcommand(
+      "help", "Print the options of a command; write manual pages and shell completion");
   command->add_option("command", flags->words, "Name of a command; none = the program")->type_name("COMMAND");
-  command->add_option("--completion", flags->completion, "Prints a script that completes dic in this shell")
+  command->add_option("--completion", flags->completion, "Print a script that completes dic in this shell")
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command->add_option("--manual", flags->manual, "Writes the manual pages (dic.1, dic-track.1, ...)")
+  command
+      ->add_option("--manual", flags->manual,
+                   "Write the manual pages (dic.1, dic-track.1, ...) into this folder")
       ->type_name("DIR");
   command->footer(
       "Examples:\n"

@@ -28,7 +28,8 @@ void print_info() {
 }  // namespace
 
 void add_info(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("info", "Versions, build options, devices, and CPU features in use");
+  CLI::App* command =
+      app.add_subcommand("info", "Print versions, build options, devices and CPU features in use");
   command->callback(print_info);
 }
 

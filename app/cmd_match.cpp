@@ -15,13 +15,13 @@
 namespace dic::app {
 namespace {
 
-constexpr int kMaxPoses = 100000;  ///< rotations or scales: more is a typing error
+constexpr int kMaxPoses = 100000;  ///< largest number of rotations or scales: more is a typing error
 
 constexpr const char* kMatchExamples =
     "Examples:\n"
-    "  dic match bolt.png photo.png                              the best place, as a table\n"
+    "  dic match bolt.png photo.png                              the best match, as a table\n"
     "  dic match bolt.png frames/*.tif --csv > places.csv        in every frame, a row each\n"
-    "  dic match bolt.png clip.avi --track                       the same one, from frame to frame\n"
+    "  dic match bolt.png clip.avi --track                       follow it from frame to frame\n"
     "  dic match frames/*.tif --template-rect 80,100,60,60 --track   cut out of the first frame\n"
     "  dic match bolt.png photo.png --max-matches 20 --draw found.png\n"
     "  dic match bolt.png photo.png --rotation -180:175:5        at any angle\n"
@@ -59,8 +59,8 @@ std::vector<double> parse_range(const std::string& name, const std::string& text
   return values;
 }
 
-/// Of what was typed without an option, the first is the template and all others are images, unless an option
-/// names one of the two: then all are the other.
+/// Sorts what was typed without an option: the first is the template and all others are images. If an option
+/// names templates, all are images; if an option names images, all are templates.
 void sort_files(MatchCommand& command) {
   const bool has_templates = !command.templates.empty() || !command.rects.empty();
   const bool has_images = !command.images.empty();
@@ -83,7 +83,7 @@ void check_options(const MatchCommand& command) {
   if (command.search && !command.track) throw UsageError("--search is the range of --track: add that.");
 }
 
-/// Templates with the names that rows have.
+/// Templates, and the names by which rows of the report call them.
 struct Templates {
   std::vector<std::string> names;
   std::vector<Image> pixels;
@@ -135,7 +135,7 @@ std::filesystem::path drawing_path(const MatchCommand& command, const MatchImage
                                path.extension().string());
 }
 
-/// The search of one image after the other: one in memory at a time, however many there are.
+/// Searches one image after the other; one image is in memory at a time, regardless of their number.
 class MatchRun {
  public:
   MatchRun(const MatchCommand& command, MatchImages& images)
@@ -149,7 +149,8 @@ class MatchRun {
                               : MatchFormat::table,
                 command.track) {}
 
-  /// Images that cannot be read are named on stderr and left out, unless there is no other.
+  /// Images that cannot be read are named on stderr and skipped; if there is only one image, throws
+  /// FileError.
   ExitCode execute(std::stop_token stop) {
     std::int64_t skipped = 0, searched = 0;
     for (std::int64_t k = 0;; ++k) {
@@ -256,58 +257,86 @@ void run_match(MatchCommand& command) {
   if (code != done) throw CLI::RuntimeError(code);
 }
 
+void add_inputs(CLI::App& match, MatchCommand& command) {
+  match.option_defaults()->group("Input");
+  match
+      .add_option("files", command.files,
+                  "The template, then images: files, quoted globs, folders, or one video")
+      ->type_name("TEMPLATE IMAGE");
+  match
+      .add_option("--templates", command.templates,
+                  "Templates; files that are typed before this option are then images")
+      ->type_name("FILE");
+  match
+      .add_option("--images", command.images,
+                  "Images; files that are typed before this option are then templates")
+      ->type_name("FILE");
+  match
+      .add_option("--template-rect", command.rects,
+                  "Use this part of the first image, px, as the template; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("x,y,width,height");
+  match
+      .add_option(
+          "--mask", command.masks,
+          "Image of the template's size: pixels where it is zero do not count; repeat for each template")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+}
+
+void add_search(CLI::App& match, MatchCommand& command) {
+  MatchOptions& options = command.options;
+  match.option_defaults()->group("Search");
+  match.add_option("--max-matches", options.max_matches, "Largest number of matches per template and image")
+      ->capture_default_str();
+  match.add_option("--threshold", options.threshold, "Lowest score of a match, -1 to 1")
+      ->capture_default_str();
+  add_choice(
+      match, "--method", options.method,
+      "Score; zncc ignores brightness and contrast, ncc contrast; ssd compares grey levels as they are",
+      {"zncc", "ncc", "ssd"});
+  match
+      .add_option("--rotation", command.rotation,
+                  "Rotations of the template, degrees, positive from x towards y (clockwise on the screen)")
+      ->type_name("MIN:MAX:STEP");
+  match.add_option("--scales", command.scales, "Scales of the template in the image, 1 = its own size")
+      ->type_name("MIN:MAX:STEP");
+  match.add_flag("--track", command.track,
+                 "Follow every match through the images, which are a sequence, and print how it moved");
+  match
+      .add_option(
+          "--search", command.search,
+          "Search range of --track around the last position, px; default: half a template, at least 16")
+      ->type_name("PX");
+}
+
+void add_output(CLI::App& match, MatchCommand& command) {
+  match.option_defaults()->group("Output");
+  match
+      .add_option("--draw", command.draw,
+                  "Write the image with boxes and scores; for several images, OUT_1.png, OUT_2.png, ...")
+      ->type_name("OUT.png");
+  match.add_flag("--csv", command.csv, "Print CSV, image by image, instead of a table");
+  match.add_flag("--json", command.json, "Print JSON, best score first, instead of a table");
+}
+
+void add_running(CLI::App& match, MatchOptions& options) {
+  match.option_defaults()->group("Running");
+  match.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N")
+      ->capture_default_str();
+  match.add_option("--threads", options.threads, "CPU threads; 0 = one per core")->capture_default_str();
+}
+
 }  // namespace
 
 void add_match(CLI::App& app) {
   auto command = std::make_shared<MatchCommand>();
-  MatchOptions& options = command->options;
-  CLI::App& match = *app.add_subcommand("match", "Finds templates in images, to a fraction of a pixel");
+  CLI::App& match = *app.add_subcommand("match", "Find templates in images, to a fraction of a pixel");
   match.footer(kMatchExamples + guide("template-matching.md") + " says what the scores mean.");
-  match
-      .add_option("files", command->files,
-                  "The template, then images: files, quoted globs, folders, or one video")
-      ->type_name("TEMPLATE IMAGE");
-  match
-      .add_option("--templates", command->templates,
-                  "Several templates; what is typed before are then images")
-      ->type_name("FILE");
-  match.add_option("--images", command->images, "Images; what is typed before are then templates")
-      ->type_name("FILE");
-  match
-      .add_option("--template-rect", command->rects,
-                  "Part of the first image, px, as template, instead of a file; may be repeated")
-      ->allow_extra_args(false)
-      ->type_name("x,y,width,height");
-  match.add_option("--mask", command->masks, "Pixels that are zero do not count; repeat for each template")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
-  match.add_option("--max-matches", options.max_matches, "Most matches per template and image")
-      ->capture_default_str();
-  match.add_option("--threshold", options.threshold, "Lowest score of a match, -1 to 1")
-      ->capture_default_str();
-  add_choice(match, "--method", options.method,
-             "zncc ignores brightness and contrast, ncc contrast; ssd takes grey levels as they are",
-             {"zncc", "ncc", "ssd"});
-  match
-      .add_option("--rotation", command->rotation,
-                  "Degrees, positive from x towards y (clockwise on the screen)")
-      ->type_name("MIN:MAX:STEP");
-  match.add_option("--scales", command->scales, "Sizes of the template in the image")
-      ->type_name("MIN:MAX:STEP");
-  match.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N")
-      ->capture_default_str();
-  match.add_option("--threads", options.threads, "0 = one per core")->capture_default_str();
-  match
-      .add_option("--draw", command->draw, "Writes the image with boxes and scores (several: OUT_1.png, ...)")
-      ->type_name("OUT.png");
-  match.add_flag("--track", command->track,
-                 "Images are a sequence: follows every match from image to image, and prints how it moved");
-  match
-      .add_option("--search", command->search,
-                  "How far --track looks from the last place, px; default: half a template, at least 16")
-      ->type_name("PX");
-  match.add_flag("--csv", command->csv, "Prints CSV, image by image, instead of a table");
-  match.add_flag("--json", command->json, "Prints JSON, best score first, instead of a table");
+  add_inputs(match, *command);
+  add_search(match, *command);
+  add_output(match, *command);
+  add_running(match, command->options);
   match.callback([command] { run_match(*command); });
 }
 

@@ -14,7 +14,7 @@ using figures::PlotJob;
 constexpr const char* kPlotExamples =
     "Examples:\n"
     "  dic plot dic_out --field exx --frames 10,20            two figures, PNG, 300 dots per inch\n"
-    "  dic plot dic_out --field eyy --format pdf --width 85   a column of a paper, the last frame\n"
+    "  dic plot dic_out --field eyy --format pdf --width 85   for one column of a paper; the last frame\n"
     "  dic plot dic_out --field magnitude --vectors --range 0,5 --cmap cividis\n"
     "\n";
 
@@ -50,10 +50,11 @@ void run_plot(PlotFlags& flags) {
   job.background = !flags.no_image;
   const figures::PlotSummary summary = figures::plot(job);
   if (summary.without_image > 0)
-    std::fprintf(stderr,
-                 "dic: warning: %d frames have no image under the field. %s --images names them, --no-image "
-                 "leaves them out.\n",
-                 summary.without_image, summary.image_problem.c_str());
+    std::fprintf(
+        stderr,
+        "dic: warning: %d frames have no image under the field. %s Name the images with --images, or "
+        "leave them out with --no-image.\n",
+        summary.without_image, summary.image_problem.c_str());
   if (flags.quiet) return;
   if (summary.files.size() == 1)
     std::printf("Wrote %s.\n", summary.files.front().c_str());
@@ -67,45 +68,50 @@ void add_content(CLI::App& command, PlotFlags& flags) {
   command.option_defaults()->group("Content");
   command
       .add_option("--field", job.fields,
-                  "u, v, magnitude, exx, eyy, exy, e1, e2, von_mises, zncc, sigma_u, ...; several by commas")
+                  "Quantities to draw, separated by commas: u, v, magnitude, exx, eyy, exy, e1, e2, "
+                  "von_mises, zncc, sigma_u, ...")
       ->delimiter(',')
       ->type_name("NAME");
-  command.add_option("--frames", flags.frames, "Numbers from 1, -1 is the last; or all")
+  command.add_option("--frames", flags.frames, "Numbers of frames from 1, -1 = the last; or all")
       ->delimiter(',')
       ->type_name("N,...")
       ->default_str("-1");
   command
-      .add_option("--range", flags.range,
-                  "Of the colours, in the unit of the field; else 0.5-99.5 % of all frames")
+      .add_option(
+          "--range", flags.range,
+          "Range of the colours, in the unit of the field; default: 0.5th to 99.5th percentile of all frames")
       ->delimiter(',')
       ->expected(2)
       ->type_name("MIN,MAX");
-  command.add_flag("--own-range", job.own_range, "A range for every frame, not one for the sequence");
-  add_choice(command, "--cmap", job.figure.colour_map, "Colours; auto: blue-red around zero, else viridis");
-  command.add_option("--opacity", job.figure.opacity, "Of the colours over the image, 0 to 1");
-  command.add_flag("--cells", flags.cells, "A cell per point, not smooth between them");
-  command.add_flag("--contours", job.figure.contours, "Lines of equal value at the numbers of the legend");
-  command.add_flag("--vectors", job.figure.vectors, "Arrows of the displacement");
-  command.add_flag("--no-outline", flags.no_outline, "No line around the region of interest");
-  command.add_flag("--no-scale-bar", flags.no_scale_bar, "No scale bar");
+  command.add_flag("--own-range", job.own_range,
+                   "Choose a range for every frame, instead of one for the sequence");
+  add_choice(command, "--cmap", job.figure.colour_map,
+             "Colour map; auto: blue-red for values around zero, viridis otherwise");
+  command.add_option("--opacity", job.figure.opacity, "Opacity of the colours over the image, 0 to 1");
+  command.add_flag("--cells", flags.cells, "Draw one cell per point, without smoothing between points");
+  command.add_flag("--contours", job.figure.contours,
+                   "Draw lines of equal value at the numbers of the legend");
+  command.add_flag("--vectors", job.figure.vectors, "Draw arrows of the displacement");
+  command.add_flag("--no-outline", flags.no_outline, "Draw no line around the region of interest");
+  command.add_flag("--no-scale-bar", flags.no_scale_bar, "Draw no scale bar");
   command
-      .add_option("--heading", job.heading, "Above the image: auto (name, time or number), none, or a text")
+      .add_option("--heading", job.heading,
+                  "Heading above the image: auto (name, time or number), none, or a text")
       ->type_name("TEXT");
-  command
-      .add_option("--images", job.images, "The frames, where they are not found as dic track was given them")
+  command.add_option("--images", job.images, "Frames, if they are no longer where dic track read them")
       ->type_name("FILE ...");
-  command.add_flag("--no-image", flags.no_image, "White under the field");
+  command.add_flag("--no-image", flags.no_image, "Draw the field on white, without the image");
 }
 
 void add_page(CLI::App& command, PlotFlags& flags) {
   PlotJob& job = flags.job;
   command.option_defaults()->group("Files");
   command.add_option("-o,--output", job.output, "Folder of the figures")->type_name("DIR");
-  command.add_flag("--force", job.force, "Replace figures that are there");
-  add_choice(command, "--format", job.format, "Of the files");
-  command.add_option("--width", job.width_mm, "Of a figure, mm")->type_name("MM");
-  command.add_option("--font-size", job.font_pt, "Of the text, pt")->type_name("PT");
-  command.add_option("--font", job.font, "Family of the font");
+  command.add_flag("--force", job.force, "Replace existing figures");
+  add_choice(command, "--format", job.format, "Format of the files");
+  command.add_option("--width", job.width_mm, "Width of a figure, mm")->type_name("MM");
+  command.add_option("--font-size", job.font_pt, "Size of the text, pt")->type_name("PT");
+  command.add_option("--font", job.font, "Font family");
   command.add_option("--dpi", job.dots_per_inch, "Dots per inch of PNG files and of the image in the others");
   command.add_option("--threads", job.threads, "CPU threads; 0 = one per core")
       ->check(CLI::NonNegativeNumber);
@@ -116,9 +122,9 @@ void add_page(CLI::App& command, PlotFlags& flags) {
 
 void add_plot(CLI::App& app) {
   auto flags = std::make_shared<PlotFlags>();
-  CLI::App* command = app.add_subcommand("plot", "Figures of a result, for a paper");
+  CLI::App* command = app.add_subcommand("plot", "Draw figures of a result for a paper");
   command->option_defaults()->always_capture_default();
-  command->add_option("RESULT", flags->job.result, "result.vtkhdf, or the folder that holds it")
+  command->add_option("RESULT", flags->job.result, "Folder of dic track, or its result.vtkhdf")
       ->required()
       ->type_name("");
   add_content(*command, *flags);

@@ -47,7 +47,7 @@ std::vector<double> numbers(const std::string& option, const std::string& text, 
   return values;
 }
 
-/// An option that may be repeated; each of its values goes to `add`.
+/// Adds an option that may be repeated; each of its values is passed to `add`.
 template <typename Add>
 void add_place(CLI::App& command, const std::string& name, const std::string& type,
                const std::string& description, const Add& add) {
@@ -94,7 +94,7 @@ struct Column {
   std::vector<double> values;
 };
 
-/// What a user looks for first: loads, displacements of points, strains.
+/// Columns of the printed summary: loads, displacements of points, and strains.
 std::vector<Column> columns(const ProbeHistory& history) {
   std::vector<Column> columns;
   if (!history.loads.empty()) columns.push_back({history.load_name, history.loads});
@@ -145,7 +145,7 @@ void print(const ProbeHistory& history) {
   if (shown < all.size()) std::printf("More columns are in history.csv.\n");
 }
 
-/// The first reason why a place has no values, with the number of frames that lack them.
+/// Prints why a place has no values, with the number of frames that lack them.
 void warn(const std::string& place, int missing, const std::string& problem, std::size_t frames) {
   if (missing > 0)
     std::cerr << "dic: " << place << " has no values in " << missing << " of " << frames
@@ -206,8 +206,8 @@ std::array<Position, 2> ends_of(const std::string& option, const std::string& te
 
 void add_probe(CLI::App& app) {
   auto flags = std::make_shared<ProbeFlags>();
-  CLI::App* command =
-      app.add_subcommand("probe", "Values of a result over its frames: points, extensometers, lines, areas");
+  CLI::App* command = app.add_subcommand(
+      "probe", "Extract values over time from a result: points, extensometers, lines, areas");
   command->option_defaults()->always_capture_default();
   command->add_option("RESULT", flags->result, "Folder of dic track, or its result.vtkhdf")
       ->required()
@@ -217,13 +217,16 @@ void add_probe(CLI::App& app) {
   command->option_defaults()->group("Loads");
   command
       ->add_option("--loads", flags->loads,
-                   "CSV table of loads, with a column frame or time, or in order of the frames")
+                   "CSV table of loads; rows are assigned by a column frame or time, or follow the order of "
+                   "the frames")
       ->type_name("FILE");
   command
       ->add_option("--load-column", flags->load_column,
-                   "Name of the loads' column; else the first that is not frame or time")
+                   "Name of the column of loads; default: the first that is not frame or time")
       ->type_name("NAME");
-  command->add_option("--section", flags->section, "Cross section, mm2: stress in MPa; loads in N or kN")
+  command
+      ->add_option("--section", flags->section,
+                   "Cross section, mm2, for stress in MPa; loads must be in N or kN")
       ->type_name("MM2")
       ->check(CLI::NonNegativeNumber);
   command->option_defaults()->group("Output");

@@ -36,8 +36,8 @@ void run_report(const ReportFlags& flags) {
   write_text_file(flags.output, html);
   if (flags.quiet) return;
   if (images.empty() && !flags.no_image)
-    std::fprintf(
-        stderr, "dic: the images were not found: name them behind the result to have the reference shown.\n");
+    std::fprintf(stderr,
+                 "dic: the images were not found: name them after the result to show the reference.\n");
   std::printf("%s: %.1f MB; any browser opens it, also without a network\n", flags.output.c_str(),
               static_cast<double>(html.size()) * 1e-6);
 }
@@ -46,22 +46,26 @@ void run_report(const ReportFlags& flags) {
 
 void add_report(CLI::App& app) {
   auto flags = std::make_shared<ReportFlags>();
-  CLI::App* command =
-      app.add_subcommand("report", "A result as one HTML file: fields, curves, settings, table of frames");
+  CLI::App* command = app.add_subcommand(
+      "report", "Write a result as one HTML file: fields, curves, settings, table of frames");
   command->option_defaults()->always_capture_default();
-  command->add_option("RESULT", flags->result, "result.vtkhdf or its folder")->required()->type_name("");
-  command->add_option("IMAGES", flags->images, "Images of the test, where they have moved to")
+  command->add_option("RESULT", flags->result, "Folder of dic track, or its result.vtkhdf")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("IMAGES", flags->images,
+                   "Images of the test, if they are no longer where dic track read them")
       ->type_name("")
       ->default_str("");
-  command->add_option("-o,--output", flags->output, "The file")->type_name("FILE");
-  command->add_flag("--force", flags->force, "Replace that file");
-  command->add_option("--frames", flags->frames, "Numbers of the frames, from 1; all without it")
+  command->add_option("-o,--output", flags->output, "HTML file to write")->type_name("FILE");
+  command->add_flag("--force", flags->force, "Replace an existing file");
+  command->add_option("--frames", flags->frames, "Numbers of the frames, from 1; default: all")
       ->delimiter(',')
       ->type_name("N,N,...")
       ->default_str("");
-  command->add_flag("--no-image", flags->no_image, "Without the reference image");
+  command->add_flag("--no-image", flags->no_image, "Leave the reference image out");
   command->add_flag("--quiet", flags->quiet, "Print errors only");
-  command->option_defaults()->group("What a report should state");
+  command->option_defaults()->group("Description of the test");
   TestDescription& say = flags->description;
   const auto add_text = [&](const char* name, std::string& target, const char* description) {
     command->add_option(name, target, description)->type_name("TEXT");
@@ -73,7 +77,7 @@ void add_report(CLI::App& app) {
   add_text("--lens-text", say.lens, "Lens: model, focal length, aperture, distance");
   add_text("--light-text", say.lighting, "Lighting");
   add_text("--pattern-text", say.pattern, "How the pattern was made");
-  command->footer(std::string(kReportExamples) + guide("user-guide.md") + " says what is in it.");
+  command->footer(std::string(kReportExamples) + guide("user-guide.md") + " describes its contents.");
   command->callback([flags] { run_report(*flags); });
 }
 

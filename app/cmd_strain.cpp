@@ -54,8 +54,8 @@ void run_strain(const CLI::App& command, StrainFlags& flags) {
 
 void add_strain(CLI::App& app) {
   auto flags = std::make_shared<StrainFlags>();
-  CLI::App* command =
-      app.add_subcommand("strain", "Another strain of a result, from its displacements: window, measure");
+  CLI::App* command = app.add_subcommand(
+      "strain", "Compute another strain from the displacements of a result: window, measure");
   command->option_defaults()->always_capture_default();
   ResultStrainJob& job = flags->job;
   command->add_option("RESULT", job.result, "Folder of dic track, or its result.vtkhdf")

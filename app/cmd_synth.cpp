@@ -10,7 +10,8 @@ namespace dic::app {
 namespace {
 
 constexpr const char* kSynthExamples =
-    "The motion given is that of the last frame; it is reached in equal steps from the reference, frame 0.\n"
+    "Options give the motion of the last frame, which is reached in equal steps from frame 0, the "
+    "reference.\n"
     "Examples:\n"
     "  dic synth -o shift --u 0.3 --noise 2                            a shift by 0.3 px\n"
     "  dic synth -o stretch --motion affine --ux 0.02 --frames 11      2 % stretch in 10 steps\n"
@@ -23,7 +24,7 @@ struct SynthCommand {
   int frames = 2;
   int truth_step = 5;
   std::optional<double> cx, cy, crack_y;
-  std::vector<double> bodies;  // six numbers each
+  std::vector<double> bodies;  ///< six numbers per body
 };
 
 void add_image(CLI::App& command, SynthOptions& options) {
@@ -39,16 +40,21 @@ void add_image(CLI::App& command, SynthOptions& options) {
   command.add_option("--grey-min", options.grey_min, "Darkest grey, in levels of 255");
   command.add_option("--grey-max", options.grey_max, "Brightest grey, in levels of 255");
   command.add_option("--noise", options.noise, "Standard deviation of the noise, in levels of 255");
-  command.add_option("--reference-noise", options.reference_noise, "The same for frame 0")
+  command
+      .add_option("--reference-noise", options.reference_noise,
+                  "Standard deviation of the noise of frame 0, in levels of 255")
       ->default_str("as --noise");
   command.add_option("--full-well", options.full_well, "Shot noise: electrons that make white; 0 = none");
   command.add_option("--blur", options.blur, "Defocus of the last frame (standard deviation), px");
   command.add_option("--light-min", options.light_min,
-                     "Light at the left edge, as a share of that at the right");
-  command.add_option("--glare", options.glare, "Share of the image that a glare saturates, about");
-  command.add_flag("--unrelated", options.unrelated, "Frames after the reference show another specimen");
-  command.add_option("--gain", options.gain, "Factor of the last frame's grey (change of lighting)");
-  command.add_option("--offset", options.offset, "Offset of the last frame's grey, in levels of 255");
+                     "Light at the left edge, as a fraction of that at the right edge");
+  command.add_option("--glare", options.glare, "Approximate fraction of the image that a glare saturates");
+  command.add_flag("--unrelated", options.unrelated,
+                   "Show another specimen in the frames after the reference");
+  command.add_option("--gain", options.gain,
+                     "Factor of the grey levels of the last frame (change of lighting)");
+  command.add_option("--offset", options.offset,
+                     "Offset of the grey levels of the last frame, in levels of 255");
   command.add_option("--seed", options.seed, "Seed of speckle and noise");
 }
 
@@ -56,30 +62,32 @@ void add_motion(CLI::App& command, SynthCommand& flags) {
   Motion& motion = flags.options.motion;
   add_choice(command, "--motion", motion.kind, "Kind of motion");
   command.add_option("--u", motion.u,
-                     "translation, affine, bodies (what is behind): displacement to the right, px");
-  command.add_option("--v", motion.v, "translation, affine, bodies: displacement downwards, px");
+                     "translation, affine, bodies (background): displacement to the right, px");
+  command.add_option("--v", motion.v, "translation, affine, bodies (background): displacement downwards, px");
   command.add_option("--ux", motion.ux, "affine: du/dx");
   command.add_option("--uy", motion.uy, "affine: du/dy");
   command.add_option("--vx", motion.vx, "affine: dv/dx");
   command.add_option("--vy", motion.vy, "affine: dv/dy");
-  command.add_option("--angle", motion.angle_deg,
-                     "rotation; crack, from horizontal: degrees, positive from x (right) to y (down)");
+  command.add_option(
+      "--angle", motion.angle_deg,
+      "rotation: angle; crack: angle to the horizontal; degrees, positive from x (right) to y (down)");
   command.add_option("--cx", flags.cx, "affine, rotation, ramp, crack: centre, px")
       ->default_str("the middle");
   command.add_option("--cy", flags.cy, "affine, rotation, star: centre, px")->default_str("the middle");
-  command.add_option("--amplitude", motion.amplitude,
-                     "star: of v; chirp: of u; ramp: rise of u; crack: half of the opening, px");
+  command.add_option(
+      "--amplitude", motion.amplitude,
+      "star: amplitude of v; chirp: amplitude of u; ramp: rise of u; crack: half of the opening; px");
   command.add_option("--period-min", motion.period_min, "star, chirp: period at the right edge, px");
   command.add_option("--period-max", motion.period_max, "star, chirp: period at the left edge, px");
   command.add_option("--length", motion.length, "ramp: length of the rise, px");
-  command.add_option("--slip", motion.slip, "crack: half of the slip along it, px");
-  command.add_flag("--textured-gap", motion.textured_gap, "crack: what appears in it has a texture");
-  command.add_option("--body", flags.bodies, "bodies: a disc in front; repeat for more")
+  command.add_option("--slip", motion.slip, "crack: half of the slip along the crack, px");
+  command.add_flag("--textured-gap", motion.textured_gap, "crack: the area that opens has a texture");
+  command.add_option("--body", flags.bodies, "bodies: a disc in front of the background; may be repeated")
       ->type_name("X,Y,RADIUS,U,V,DEGREES")
       ->delimiter(',')
       ->type_size(6)
       ->expected(-1);
-  command.add_option("--crack-y", flags.crack_y, "crack: where it opens, px")->default_str("the middle");
+  command.add_option("--crack-y", flags.crack_y, "crack: y of the crack, px")->default_str("the middle");
 }
 
 void run_synth(SynthCommand& flags) {
@@ -105,20 +113,22 @@ void run_synth(SynthCommand& flags) {
 
 void add_synth(CLI::App& app) {
   auto flags = std::make_shared<SynthCommand>();
-  CLI::App* command = app.add_subcommand("synth", "Speckle images with exactly known motion, and the truth");
+  CLI::App* command =
+      app.add_subcommand("synth", "Make speckle images with exactly known motion, and the true fields");
   command->option_defaults()->always_capture_default();
-  command->add_option("-o,--output", flags->output, "Folder of the frames and the truth; new or empty")
+  command->add_option("-o,--output", flags->output, "Folder of the frames and the true fields; new or empty")
       ->type_name("DIR")
       ->required();
-  command->add_option("--frames", flags->frames, "Number of frames, with the reference")
+  command->add_option("--frames", flags->frames, "Number of frames, including the reference")
       ->check(CLI::Range(1, 10000));
   add_image(*command, flags->options);
   add_motion(*command, *flags);
   command
-      ->add_option("--camera", flags->camera,
-                   "Camera file: its distortion and perspective; motion and texture lie in its plane")
+      ->add_option(
+          "--camera", flags->camera,
+          "Camera file whose distortion and perspective the images have; motion and texture are in its plane")
       ->type_name("FILE");
-  command->add_option("--truth-step", flags->truth_step, "Spacing of the truth's grid, px")
+  command->add_option("--truth-step", flags->truth_step, "Distance between the points of the true fields, px")
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core")
       ->check(CLI::NonNegativeNumber);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kTrackExamples =
     "Examples:\n"
-    "  dic track frames/*.png                              everything by default, into dic_out/\n"
+    "  dic track frames/*.png                              default settings, into dic_out/\n"
     "  dic track clip.avi --subset 21 --step 3 --csv       finer, with tables\n"
     "  dic track loaded.tif --reference start.tif --roi-rect 100,80,400,300 --scale 0.02 -o result\n"
     "\n";
@@ -38,7 +38,7 @@ void set(TrackJob& job, const TrackOption& option, const std::string& value) {
   }
 }
 
-/// What is wrong with the value of a flag, as in --csv=false; empty where nothing is.
+/// Problem with the value of a flag, as in --csv=maybe; empty if there is none.
 std::string flag_problem(const std::string& value) {
   try {
     CLI::detail::to_flag_value(value);
@@ -56,7 +56,7 @@ void add_flag(CLI::App& command, TrackJob& job, const TrackOption& option) {
       ->check(CLI::Validator([](const std::string& value) { return flag_problem(value); }, ""));
 }
 
-/// May be repeated.
+/// Adds an option that may be repeated, one polygon each time.
 void add_polygons(CLI::App& command, TrackJob& job, const TrackOption& option) {
   const auto set_all = [&job, &option](const std::vector<std::string>& values) {
     std::string all;
@@ -74,7 +74,7 @@ void add_value(CLI::App& command, TrackJob& job, const TrackOption& option) {
   CLI::Option* added =
       command.add_option_function<std::string>(letter + "--" + option.name, set_value, option.help)
           ->default_str(option.get(job))
-          ->run_callback_for_default();  // only so that --save-config writes options without a value, too
+          ->run_callback_for_default();  // makes --save-config write options that have no value
   if (option.kind == OptionKind::choice) {
     added->check(CLI::IsMember(option.choices));
   } else {
@@ -130,17 +130,19 @@ void add_program(CLI::App& command, TrackFlags& flags) {
   command.option_defaults()->group("Running");
   command.add_flag("--quiet", flags.quiet, "Print errors and warnings only");
   command.add_flag("--verbose", flags.verbose, "Print every frame and the kernels that ran");
-  command.add_option("--config", flags.config, "TOML file with values for options that are not typed")
+  command
+      .add_option("--config", flags.config,
+                  "TOML file with values for options that are not given on the command line")
       ->type_name("FILE")
       ->configurable(false);
   command
       .add_option("--save-config", flags.save_config,
-                  "Write all options to a TOML file (without FRAMES: and end)")
+                  "Write all options to a TOML file; without FRAMES, then exit")
       ->type_name("FILE")
       ->configurable(false);
 }
 
-/// Who names a style wants tables. A saved configuration holds both keys, and then `csv` decides.
+/// Turns tables on if a style of tables is given. A saved configuration has both keys; then `csv` decides.
 void apply_csv_style(CLI::App& command, TrackFlags& flags) {
   const auto given = [&](const char* name) { return command.get_option(name)->count() > 0; };
   const bool typed = given("--csv-style");
@@ -170,7 +172,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
     return;
   }
   if (group && summary.interrupted) {
-    std::fprintf(stderr, "dic: Interrupted: go on with --resume, with as many processes as you like.\n");
+    std::fprintf(stderr, "dic: Interrupted: continue with --resume, with any number of processes.\n");
     throw CLI::RuntimeError(interrupted);
   }
   print_warnings(job, summary);
@@ -213,7 +215,8 @@ std::function<TrackOptions()> add_track_options(CLI::App& command) {
 
 void add_track(CLI::App& app) {
   auto flags = std::make_shared<TrackFlags>();
-  CLI::App* command = app.add_subcommand("track", "Displacement and strain fields of a sequence of images");
+  CLI::App* command =
+      app.add_subcommand("track", "Measure displacement and strain fields in a sequence of images");
   command->option_defaults()->always_capture_default();
   add_frames(*command, *flags);
   add_run_options(*command, *flags);

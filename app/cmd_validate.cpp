@@ -16,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kValidateExamples =
-    "Exit code 1: a stated bound is broken. A DIR holds frames and truth.h5, as dic synth writes them, or "
-    "the "
-    "collections of real images that docs/accuracy.md names (default: $DIC_REAL_DATA).\n"
+    "Exit code 1: an error exceeds its stated bound. A DIR holds frames and truth.h5, as dic synth writes "
+    "them,\n"
+    "or the collections of real images that docs/accuracy.md names (default: $DIC_REAL_DATA).\n"
     "Examples:\n"
     "  dic validate --quick                                  every suite, small, in a minute\n"
     "  dic validate rotation crack --order 2 --json new.json some suites, with other options\n"
@@ -38,7 +38,7 @@ const validation::Suite* suite_named(const std::string& name) {
   return nullptr;
 }
 
-/// Empty where no folder of real images is named.
+/// Folder of real images that the environment names; empty if there is none.
 fs::path real_data() {
   const char* folder = std::getenv("DIC_REAL_DATA");
   return folder != nullptr && fs::is_directory(folder) ? folder : "";
@@ -114,7 +114,7 @@ void run_validate(ValidateCommand& command) {
     throw UsageError(problems.front());
   const std::vector<validation::Suite> suites = chosen_suites(command.names);
   const std::string document = command.document.empty() ? "" : read_text(command.document);
-  if (!command.document.empty()) insert_tables(document, suites, {});  // fails now, not after the work
+  if (!command.document.empty()) insert_tables(document, suites, {});  // fails before the work, not after it
   const Interruption interruption;
   Table table;
   const validation::Report report = validation::run(
@@ -136,17 +136,18 @@ void run_validate(ValidateCommand& command) {
 void add_validate(CLI::App& app) {
   auto command = std::make_shared<ValidateCommand>();
   CLI::App& validate =
-      *app.add_subcommand("validate", "How wrong measurements are, on images whose motion is known");
+      *app.add_subcommand("validate", "Measure images with known motion, and report the errors");
   validate.option_defaults()->always_capture_default();
   validate
       .add_option("SUITE|DIR", command->names, "Suites, or folders with images and truth; none = all suites")
       ->type_name("")
       ->default_str("");
   validate.add_flag("--list", command->list, "Print the suites and their bounds");
-  validate.add_flag("--quick", command->options.quick, "Fewer and smaller images: a minute");
+  validate.add_flag("--quick", command->options.quick, "Use fewer and smaller images, for a minute");
   validate.add_option("--seed", command->options.seed, "Seed of the images");
-  validate.add_option("--json", command->json, "Write everything that was found")->type_name("FILE");
-  validate.add_option("--csv", command->csv, "Write a table, a line per case")->type_name("FILE");
+  validate.add_option("--json", command->json, "Write all results to this file")->type_name("FILE");
+  validate.add_option("--csv", command->csv, "Write a table with a row per case to this file")
+      ->type_name("FILE");
   validate.add_option("--plots", command->plots, "Draw curves into this folder")->type_name("DIR");
   validate
       .add_option("--into", command->document,

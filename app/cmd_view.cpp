@@ -22,9 +22,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kViewExamples =
     "Examples:\n"
-    "  dic view frames/*.png            draw a region, look ahead, measure, look at the fields\n"
+    "  dic view frames/*.png            draw a region, preview, measure, look at the fields\n"
     "  dic view dic_out                 look at a result\n"
-    "  dic view dic_out frames          the same, where the images have moved to\n"
+    "  dic view dic_out frames          the same, with images that have moved\n"
     "\n";
 
 struct ViewFlags {
@@ -33,12 +33,12 @@ struct ViewFlags {
   bool no_browser = false;
 };
 
-/// The user's browser, as the desktop knows it. It is not waited for: it may run as long as this program.
+/// Starts the user's default browser without waiting for it, because it may run as long as this program.
 bool open_browser(const std::string& address) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
-  sigemptyset(&none);  // Interruption blocks signals, which a child would inherit
+  sigemptyset(&none);  // unblocks the signals that Interruption blocks and that a child would inherit
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   posix_spawn_file_actions_t files;
@@ -55,7 +55,7 @@ bool open_browser(const std::string& address) {
 }
 
 void run_view(const ViewFlags& flags) {
-  const Interruption interruption;  // before the threads of the server
+  const Interruption interruption;  // created before the threads of the server, which inherit blocked signals
   ViewInput input;
   input.command = command_line();
   input.output = flags.output;
@@ -68,7 +68,7 @@ void run_view(const ViewFlags& flags) {
   if (!flags.config.empty()) input.settings = read_text(flags.config);
   Session session(std::move(input));
   LocalServer server([&](const PageRequest& request) { return session.answer(request); });
-  std::printf("dic view: %s\nCtrl-C ends it.\n", server.address().c_str());
+  std::printf("dic view: %s\nPress Ctrl-C to end it.\n", server.address().c_str());
   std::fflush(stdout);
   if (!flags.no_browser && !open_browser(server.address()))
     std::fprintf(stderr, "dic: no browser could be started (xdg-open); open the address yourself.\n");
@@ -84,24 +84,22 @@ bool is_result(const fs::path& path) {
 
 void add_view(CLI::App& app) {
   auto flags = std::make_shared<ViewFlags>();
-  CLI::App* command =
-      app.add_subcommand("view", "A window in the browser: region, settings, measurement, fields, curves");
+  CLI::App* command = app.add_subcommand("view", "Set up, run and explore a measurement in the browser");
   command->option_defaults()->always_capture_default();
   command
       ->add_option("INPUT", flags->inputs,
                    "Frames to measure (images, quoted globs, folders, one video), or a result (its folder or "
-                   "result.vtkhdf) and its images")
+                   "result.vtkhdf), optionally followed by its images")
       ->required()
       ->type_name("")
       ->default_str("");
-  command->add_option("--config", flags->config, "TOML file with the settings to begin with")
-      ->type_name("FILE");
-  command->add_option("-o,--output", flags->output, "Folder of the results, which the page may change")
+  command->add_option("--config", flags->config, "TOML file with the initial settings")->type_name("FILE");
+  command->add_option("-o,--output", flags->output, "Folder of the results; the page can choose another one")
       ->type_name("DIR");
   command->add_option("--title", flags->title, "Title of the page")->type_name("TEXT");
-  command->add_flag("--no-browser", flags->no_browser, "Print the address and start no browser");
+  command->add_flag("--no-browser", flags->no_browser, "Print the address, but do not start a browser");
   command->footer(std::string(kViewExamples) +
-                  "The page is served on this machine alone, to who knows its address. " +
+                  "The page is reachable from this machine only, at an address that only you know. " +
                   guide("user-guide.md") + " shows what it can do.");
   command->callback([flags] { run_view(*flags); });
 }

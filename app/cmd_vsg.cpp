@@ -14,8 +14,9 @@ namespace {
 
 constexpr const char* kVsgExamples =
     "Examples:\n"
-    "  dic vsg start.tif loaded.tif                          noise as predicted\n"
-    "  dic vsg start.tif loaded.tif --at-rest start2.tif     and as measured on a second image at rest\n"
+    "  dic vsg start.tif loaded.tif                          predicted noise\n"
+    "  dic vsg start.tif loaded.tif --at-rest start2.tif     also measured noise, from a second image at "
+    "rest\n"
     "\n";
 
 struct VsgFlags {
@@ -64,17 +65,19 @@ void run_vsg(VsgFlags& flags) {
 void add_vsg(CLI::App& app) {
   auto flags = std::make_shared<VsgFlags>();
   CLI::App* command = app.add_subcommand(
-      "vsg", "Strain resolution against spatial resolution, over subsets and strain windows");
+      "vsg", "Compare strain resolution and spatial resolution over subsets and strain windows");
   command->option_defaults()->always_capture_default();
   TrackOptions& track = flags->options.track;
   command->add_option("REFERENCE", flags->reference, "Image of the specimen at rest")
       ->required()
       ->type_name("");
   command
-      ->add_option("LOADED", flags->loaded, "Image with the strain that is looked for, its gradients largest")
+      ->add_option(
+          "LOADED", flags->loaded,
+          "Image with the strain of interest, preferably the frame with the largest strain gradients")
       ->required()
       ->type_name("");
-  command->add_option("--at-rest", flags->at_rest, "Second image at rest: noise is measured, too")
+  command->add_option("--at-rest", flags->at_rest, "Second image at rest, from which noise is measured")
       ->type_name("FILE");
   command->add_option("--subsets", flags->options.subsets, "Sides of the subsets, px, odd")->delimiter(',');
   command->add_option("--windows", flags->options.windows, "Sides of the strain windows, points, odd")

@@ -36,7 +36,7 @@ struct WatchFlags {
   std::vector<std::array<Position, 2>> extensometers;
 };
 
-/// Of a number that does not exist, null.
+/// JSON of a number; null if it is NaN or infinite.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json extensometer_json(const Field& field, const std::array<Position, 2>& ends, double length_factor) {
@@ -50,7 +50,8 @@ Json extensometer_json(const Field& field, const std::array<Position, 2>& ends, 
   return json;
 }
 
-/// s since the file was written; null where its clock is another one.
+/// Seconds since the file was written; null if that time lies in the future, as on a machine with another
+/// clock.
 Json latency_of(const std::filesystem::path& file) {
   std::error_code unknown;
   const auto written = std::filesystem::last_write_time(file, unknown);
@@ -59,7 +60,7 @@ Json latency_of(const std::filesystem::path& file) {
   return since.count() >= 0 ? Json(since.count()) : Json(nullptr);
 }
 
-/// One line for programs that read along.
+/// Prints one line of JSON, for programs that read the output while it grows.
 void print_line(const WatchFlags& flags, const FrameSummary& frame, const Field& field, int frame_number) {
   Json json;
   json["frame"] = frame_number;
@@ -111,9 +112,9 @@ void run_watch(CLI::App& command, WatchFlags& flags) {
 void add_watch(CLI::App& app) {
   auto flags = std::make_shared<WatchFlags>();
   CLI::App* command = app.add_subcommand(
-      "watch", "Track the images that another program writes into a folder, while they arrive");
+      "watch", "Measure the images that another program writes into a folder, while they arrive");
   command->option_defaults()->always_capture_default();
-  command->option_defaults()->group("Watched folder");
+  command->option_defaults()->group("Watching");
   command
       ->add_option("DIR", flags->watch.folder,
                    "Folder into which the images arrive; the first is the reference")
@@ -122,22 +123,20 @@ void add_watch(CLI::App& app) {
       ->configurable(false);
   command
       ->add_option("--until", flags->watch.until,
-                   "Number of frames after the reference to end with; 0 = never end")
+                   "End after this number of frames after the reference; 0 = never")
       ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--idle", flags->watch.idle,
-                   "Seconds without a new image after which to end; 0 = never end")
+      ->add_option("--idle", flags->watch.idle, "End after this many seconds without a new image; 0 = never")
       ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--patience", flags->watch.patience,
-                   "Seconds after which an image that is not whole and does not grow is skipped")
+                   "Skip an incomplete image that has not grown for this many seconds")
       ->check(CLI::NonNegativeNumber);
   add_choice(*command, "--sort", flags->watch.order,
-             "Of several new images, the next is the first by name, or the whole one that was written first");
+             "Order of several new images: by name, or complete ones by the time at which they were written");
   const auto add_extensometers = [flags](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) flags->extensometers.push_back(ends_of("--extensometer", text));
   };
-  command->option_defaults()->group("Output");
   command
       ->add_option_function<std::vector<std::string>>(
           "--extensometer", add_extensometers,

@@ -34,22 +34,22 @@ void add_bench(CLI::App& app);
 void add_info(CLI::App& app);
 void add_help(CLI::App& app);
 
-/// Adds the options of a measurement and of the device as `dic track` has them. Once the command line was
-/// parsed, what is returned gives their values.
+/// Adds the options of a measurement and of the device as `dic track` has them. Returns a function that gives
+/// their values after the command line was parsed.
 std::function<TrackOptions()> add_track_options(CLI::App& command);
 
-/// The command as typed, quoted for a shell: what result files say about their origin.
+/// The command as typed, quoted for a shell. Result files state it as their origin.
 const std::string& command_line();
 
-/// Where a page of docs/ lies on this machine: in the installation that the program belongs to, else in the
-/// source tree ("docs/user-guide.md").
+/// Path of a page of docs/: in the installation that the program belongs to or, without an installation, in
+/// the source tree ("docs/user-guide.md").
 std::string guide(const std::string& page);
 
-/// Throws UsageError where `output`, which `option` names, is one of the files that are read.
+/// Throws UsageError if `output`, which `option` names, is one of the files that are read.
 void refuse_input(const std::string& option, const std::filesystem::path& output,
                   const std::vector<std::filesystem::path>& inputs);
 
-/// True for result.vtkhdf and for a folder that holds one.
+/// True for result.vtkhdf and for a folder that contains it.
 bool is_result(const std::filesystem::path& path);
 
 /// The bytes of a file. Throws FileError.

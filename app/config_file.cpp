@@ -14,7 +14,7 @@ namespace dic::app {
 
 namespace {
 
-/// CLI11 takes the good lines of a broken file, and leaves out tables.
+/// Throws UsageError for a broken file or one with tables: CLI11 would read the good lines and ignore tables.
 void check(const std::string& text, const std::string& file) {
   try {
     for (const auto& [key, value] : toml::parse(text))

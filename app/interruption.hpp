@@ -6,8 +6,9 @@
 
 namespace dic::app {
 
-/// Turns the first SIGINT, SIGTERM or SIGHUP into a stop request, for as long as the object lives; a second one ends
-/// the program at once. Create it before other threads are started: they inherit the blocked signals.
+/// Turns the first SIGINT, SIGTERM or SIGHUP into a stop request, for as long as the object lives; a second
+/// one ends the program at once. Create it before other threads are started: they inherit the blocked
+/// signals.
 class Interruption {
  public:
   Interruption();
@@ -22,7 +23,7 @@ class Interruption {
 
   sigset_t signals_;
   std::stop_source stop_;
-  std::stop_source watched_;  // requested when the watcher has to end
+  std::stop_source watched_;  ///< requested when the watcher has to end
   std::thread watcher_;
 };
 

@@ -24,7 +24,7 @@ namespace {
 
 using namespace dic::app;
 
-std::string typed;  // see command_line()
+std::string typed;  // value of command_line()
 
 std::string quoted(const std::string& argument) {
   constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=+@%";
@@ -34,7 +34,7 @@ std::string quoted(const std::string& argument) {
   return text + "'";
 }
 
-// In the order of the help.
+// Functions that add the commands, in the order of the help.
 constexpr auto kCommands = {add_track,    add_watch,  add_view,  add_report, add_plot,  add_strain,
                             add_probe,    add_export, add_match, add_vsg,    add_synth, add_calibrate,
                             add_validate, add_bench,  add_info,  add_help};
@@ -42,8 +42,8 @@ constexpr auto kCommands = {add_track,    add_watch,  add_view,  add_report, add
 constexpr const char* kMainExamples =
     "Examples:\n"
     "  dic track frames/*.png                   displacement and strain fields of a sequence, into dic_out/\n"
-    "  dic view frames/*.png                    the same by mouse, in the browser\n"
-    "  dic match template.png image.png         where the template is, to a fraction of a pixel\n"
+    "  dic view frames/*.png                    the same in the browser, with the mouse\n"
+    "  dic match template.png image.png         position of a template, to a fraction of a pixel\n"
     "\n"
     "dic help COMMAND lists the options of a command. The guide is ";
 
@@ -78,7 +78,7 @@ void open_closed_streams() {
       std::_Exit(failed);
 }
 
-/// The exit code, `failed` where what was printed did not arrive: on a full disk, for example.
+/// The exit code, or `failed` if printed text was lost: on a full disk, for example.
 int after_printing(int code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return code;
@@ -87,7 +87,7 @@ int after_printing(int code) {
       code == done ? failed : static_cast<ExitCode>(code));
 }
 
-/// Numbers as people write them: decimal, also with zeros in front, and finite.
+/// Accepts finite decimal numbers, removes leading zeros, and returns an error message for all others.
 std::string decimal(std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -100,7 +100,7 @@ std::string decimal(std::string& text) {
   return {};
 }
 
-/// CLI11 itself takes an empty text as 0, 033 as octal, and inf.
+/// Checks numbers before CLI11 reads them, which takes an empty text as 0, 033 as octal, and inf.
 void read_numbers_strictly(CLI::App& command) {
   for (CLI::Option* option : command.get_options())
     for (const char* type : {"INT", "UINT", "FLOAT"})
@@ -122,7 +122,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     return done;
-  } catch (const CLI::RuntimeError& e) {  // how a command names its exit code
+  } catch (const CLI::RuntimeError& e) {  // exit code that a command chose
     return e.get_exit_code();
   } catch (const CLI::ParseError& e) {
     // Help and version arrive here too.
@@ -136,7 +136,7 @@ int run(int argc, char** argv) {
 const std::string& dic::app::command_line() { return typed; }
 
 int main(int argc, char** argv) {
-  H5dont_atexit();  // it would complain about a file that a full disk has left open
+  H5dont_atexit();  // it would print errors about a file that a full disk left open
   open_closed_streams();
   // A file that reaches the size limit is then a failed write with a message, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);

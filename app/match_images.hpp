@@ -13,13 +13,13 @@ namespace dic::app {
 /// The images of `dic match`, named as the user named them: files, or the frames of a video.
 class MatchImages {
  public:
-  /// Throws FileError where a name matches nothing.
+  /// Throws FileError if a name matches nothing.
   explicit MatchImages(const std::vector<std::string>& arguments);
 
-  /// None where a video does not say.
+  /// Number of images; none for a video that does not state it.
   std::optional<std::int64_t> count() const;
   std::string name(std::int64_t i) const;
-  /// None past the end. Throws FileError.
+  /// Image number `i`; none past the end. Throws FileError.
   std::optional<Image> read(std::int64_t i);
   const std::vector<std::filesystem::path>& files() const { return files_; }
 

@@ -8,13 +8,13 @@
 
 namespace dic::app {
 
-/// One row of what `dic match` prints: a match, or a template that an image does not show.
+/// One row that `dic match` prints: a match, or a template that was not found in an image.
 struct MatchRow {
   std::size_t frame = 0;  ///< index of the image
   std::string image{}, template_name{};
   std::optional<Match> match{};
-  double score = 0;                     ///< of the match; without one, the best score that was seen
-  std::optional<TrackedMatch> track{};  ///< with --track
+  double score = 0;                     ///< score of the match or, without a match, the best score seen
+  std::optional<TrackedMatch> track{};  ///< set with --track
 };
 
 enum class MatchFormat { table, csv, json };
@@ -25,7 +25,7 @@ class MatchReport {
   MatchReport(MatchFormat format, bool tracks) : format_(format), tracks_(tracks) {}
 
   void add(const MatchRow& row);
-  /// `threshold`: for the sentence that says that nothing was found.
+  /// Prints what is left. `threshold` appears in the sentence that says that nothing was found.
   void finish(double threshold);
 
  private:
@@ -35,7 +35,7 @@ class MatchReport {
 
   MatchFormat format_;
   bool tracks_;
-  bool begun_ = false;  ///< the head of the table is printed
+  bool begun_ = false;  ///< true if the header of the table was printed
   bool found_ = false;
   double best_score_ = -1;
   std::vector<nlohmann::ordered_json> list_;

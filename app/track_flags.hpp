@@ -6,7 +6,7 @@
 #include <dic/track_files.hpp>
 #include <string>
 
-/// What the commands that measure sequences have in common.
+/// Options that `dic track` and `dic watch` share.
 namespace dic::app {
 
 struct TrackFlags {
@@ -15,7 +15,7 @@ struct TrackFlags {
   bool quiet = false, verbose = false;
 };
 
-/// All options of a run but its frames.
+/// Adds all options of a run except its frames.
 void add_run_options(CLI::App& command, TrackFlags& flags);
 /// Reads and writes the configuration file, and completes the job.
 void apply_run_options(CLI::App& command, TrackFlags& flags);

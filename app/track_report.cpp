@@ -13,7 +13,7 @@ namespace dic::app {
 
 namespace {
 
-constexpr std::size_t kShortTable = 10;  // frames in the summary; run.json has them all
+constexpr std::size_t kShortTable = 10;  // largest number of frames in the summary; run.json has all
 
 std::int64_t measured_points(const FrameSummary& frame) {
   return frame.counts[static_cast<int>(Status::ok)] + frame.counts[static_cast<int>(Status::outlier)];
@@ -55,7 +55,7 @@ void print_frames(const TrackJob& job, const TrackSummary& summary, bool all_fra
   }
 }
 
-/// The extreme value over all frames, and where it is.
+/// Prints the extreme value over all frames and its position.
 void print_extreme(const TrackSummary& summary, std::size_t component, bool largest) {
   const FrameSummary* found = nullptr;
   const auto of = [&](const FrameSummary& frame) {

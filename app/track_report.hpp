@@ -2,11 +2,11 @@
 
 #include <dic/track_files.hpp>
 
-/// What `dic track` shows people: a progress line while it runs, a summary at the end.
+/// Output of `dic track`: a progress line while it runs, and a summary at the end.
 namespace dic::app {
 
-/// One line on stderr that renews itself: frames, points per second, time left. Silent where stderr is no
-/// terminal, so that nothing but messages reaches log files.
+/// One line on stderr that is overwritten: frames, points per second, time left. Silent if stderr is not a
+/// terminal, so that log files contain messages only.
 class ProgressLine {
  public:
   explicit ProgressLine(bool enabled);
@@ -21,11 +21,11 @@ class ProgressLine {
   std::string pace_;
 };
 
-/// What was measured and where it is, on stdout. `all_frames`: a line for every frame, not the first few
-/// only.
+/// Prints what was measured and where the files are, on stdout. `all_frames`: prints a line for every frame
+/// instead of the first few and the last.
 void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_frames);
 
-/// Frames that were skipped, and a run without a single measured point, on stderr.
+/// Prints on stderr which frames were skipped, and why frames have no measured point.
 void print_warnings(const TrackJob& job, const TrackSummary& summary);
 
 }  // namespace dic::app

@@ -20,7 +20,8 @@ if(DIC_CUDA STREQUAL "AUTO" OR DIC_CUDA)
 
     add_library(dic_cuda_flags INTERFACE)
     target_compile_options(dic_cuda_flags INTERFACE
-      $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+      # CMake passes the visibility of inline functions to C++ alone.
+      $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-fvisibility-inlines-hidden>
       # The machine code of all architectures is a fifth as large; each file is unpacked when a kernel of it first runs.
       $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>
       # Arrays that must stay in registers do: a spill or local memory is a warning.

@@ -9,7 +9,16 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+# A shared libdic exports what DIC_API marks (lib/shared/include/dic/shared/export.hpp).
+foreach(language C CXX CUDA)
+  set(CMAKE_${language}_VISIBILITY_PRESET hidden)
+endforeach()
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
 add_library(dic_flags INTERFACE)
+if(NOT BUILD_SHARED_LIBS)
+  target_compile_definitions(dic_flags INTERFACE DIC_STATIC)
+endif()
 
 # Instruction sets that vectorized code (Highway) is compiled for; the best one is chosen at run time. Each takes a minute
 # of compiler time. all: SSE4, AVX2, AVX-512, NEON. native: only the best that this machine has, beside the baseline.
@@ -69,7 +78,7 @@ target_compile_options(dic_with_headers INTERFACE
 set(DIC_SHARED_INCLUDE_DIR ${PROJECT_SOURCE_DIR}/lib/shared/include)
 # Those that public headers include: installed with them.
 set(DIC_PUBLIC_SHARED_HEADERS
-  correlation.hpp enum_names.hpp error.hpp field_options.hpp gradient_noise.hpp host_device.hpp image_view.hpp refine_options.hpp
+  correlation.hpp enum_names.hpp error.hpp export.hpp field_options.hpp gradient_noise.hpp host_device.hpp image_view.hpp refine_options.hpp
   shape_parameters.hpp status.hpp subset_part.hpp subset_weights.hpp)
 list(TRANSFORM DIC_PUBLIC_SHARED_HEADERS PREPEND ${DIC_SHARED_INCLUDE_DIR}/dic/shared/)
 
@@ -102,6 +111,15 @@ function(dic_add_room name)
   target_precompile_headers(dic_${name} REUSE_FROM dic_headers)
   set_property(GLOBAL APPEND PROPERTY DIC_ROOMS dic_${name})
   set_property(GLOBAL PROPERTY DIC_USES_OF_${name} ${ROOM_USES})
+endfunction()
+
+# dic_export_only_marked(TARGET): a shared library keeps the code of std:: and of other libraries that the compiler made in it.
+function(dic_export_only_marked target)
+  if(NOT WIN32 AND NOT APPLE)
+    set(script ${PROJECT_SOURCE_DIR}/cmake/exported_symbols.map)
+    target_link_options(${target} PRIVATE LINKER:--version-script=${script})
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
+  endif()
 endfunction()
 
 # dic_rooms_with_uses(RESULT ROOM...): the targets of these rooms and of all rooms that they use, directly or not. CMake does not

@@ -44,6 +44,7 @@ if(NOT BUILD_SHARED_LIBS) # a shared libdic brings everything that it needs
   dic_link_items(items dic)
   list(JOIN items " " items)
   set(DIC_PC_DEPENDENCIES " ${items}")
+  set(DIC_PC_DEFINITIONS " -DDIC_STATIC")
 endif()
 configure_file(cmake/dic.pc.in ${PROJECT_BINARY_DIR}/dic.pc.in @ONLY)
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/$<CONFIG>/dic.pc INPUT ${PROJECT_BINARY_DIR}/dic.pc.in)

@@ -4,7 +4,7 @@ namespace dic::app {
 
 namespace {
 
-/// "TEXT:{a,b}": the choices, and what is before them.
+/// Splits a value such as "TEXT:{a,b}" into the text and the choices.
 void split_choices(OptionText& text) {
   const std::size_t open = text.value.find(":{"), close = text.value.find('}');
   if (open == std::string::npos || close == std::string::npos) return;
@@ -21,6 +21,7 @@ OptionText describe(const CLI::Option& option) {
   if (option.get_expected_max() > 0) text.value = option.get_type_name();
   text.default_value = option.get_default_str();
   text.description = option.get_description();
+  text.group = option.get_group();
   text.takes_many = option.get_expected_max() >= CLI::detail::expected_max_vector_size;
   split_choices(text);
   return text;

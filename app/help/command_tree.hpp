@@ -6,12 +6,13 @@
 
 namespace dic::app {
 
-/// What manual pages and completion say of an option.
+/// One option as manual pages and completion describe it.
 struct OptionText {
-  std::vector<std::string> names;  ///< "-o", "--output"; of a positional argument its name
+  std::vector<std::string> names;  ///< "-o", "--output"; the name of a positional argument
   std::string value;               ///< "DIR", "PX|auto"; empty for a flag
   std::vector<std::string> choices;
   std::string default_value, description;
+  std::string group;  ///< heading of the help under which it stands: "Input"
   bool is_positional = false, takes_many = false;
 
   bool takes_folder() const { return value == "DIR"; }
@@ -24,7 +25,7 @@ struct CommandText {
   std::vector<const CLI::App*> commands;
 };
 
-/// The program and all its commands, each before its own commands.
+/// The program and all its commands, in depth-first order.
 std::vector<CommandText> command_tree(const CLI::App& program);
 
 /// The last word of a path: "track".

@@ -32,7 +32,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return CLI::detail::find_and_replace(std::move(text), from, to);
 }
 
-/// Inside '...' of bash and zsh.
+/// Text escaped for '...' of bash and zsh.
 std::string in_quotes(const std::string& text) { return replaced(text, "'", "'\\''"); }
 
 /// A description inside a specification of zsh's _arguments, in '...'.
@@ -47,7 +47,7 @@ std::string zsh_text(const std::string& text) {
 
 std::string zsh_function(const std::string& path) { return "_" + replaced(path, " ", "_"); }
 
-/// What _arguments says of the value of an option: ":VALUE:action".
+/// The value of an option in a specification of zsh's _arguments: ":VALUE:action".
 std::string zsh_value(const OptionText& option) {
   if (option.value.empty()) return "";
   const std::string action = !option.choices.empty() ? "(" + joined(option.choices, " ") + ")"
@@ -85,7 +85,7 @@ void write_zsh_command(std::ostream& script, const CommandText& command) {
   script << "      esac ;;\n  esac\n}\n\n";
 }
 
-/// Inside "..." of fish.
+/// Text escaped for "..." of fish.
 std::string fish_text(const std::string& text) {
   return replaced(replaced(replaced(text, "\\", "\\\\"), "\"", "\\\""), "$", "\\$");
 }
@@ -144,7 +144,7 @@ std::string zsh_completion(const std::vector<CommandText>& tree) {
   std::ostringstream script;
   script << "#compdef dic\n# Completion of dic for zsh.\n\n";
   for (const CommandText& command : tree) write_zsh_command(script, command);
-  // Loaded by compinit the file is the function itself; sourced, it only says what completes dic.
+  // If compinit loads the file, it is the body of the function; if it is sourced, it registers the function.
   script << "if [[ $funcstack[1] == _dic ]]; then\n  _dic \"$@\"\nelse\n  compdef _dic dic\nfi\n";
   return script.str();
 }

@@ -7,8 +7,8 @@
 
 namespace dic::app {
 
-/// Scripts that complete commands, options and their values in a shell, made from the options that the
-/// program has.
+/// Scripts that complete commands, options and their values in a shell, generated from the options of the
+/// program.
 std::string bash_completion(const std::vector<CommandText>& tree);
 std::string zsh_completion(const std::vector<CommandText>& tree);
 std::string fish_completion(const std::vector<CommandText>& tree);

@@ -17,7 +17,7 @@ constexpr int kNarrow = 60;  ///< below this many columns, descriptions have lin
 constexpr int kNarrowest = 40, kWidest = 120;
 constexpr int kContinuation = 6;
 
-/// A name at the left and what it means at the right, or below where the name is long.
+/// A name at the left and its description at the right, or below the name if that is long.
 std::string entry(const std::string& name, const std::string& description) {
   const int columns = terminal_columns();
   const int indent = columns < kNarrow ? kContinuation : kDescriptionColumn;
@@ -28,7 +28,7 @@ std::string entry(const std::string& name, const std::string& description) {
   return text + wrapped(description, indent, columns) + '\n';
 }
 
-/// Long lists of choices have no spaces: lines may end behind a comma of {a,b,c}.
+/// Adds a space after each comma of {a,b,c}, so that lines can be broken there.
 std::string breakable(const std::string& name) {
   bool in_choices = false;
   std::string text;
@@ -54,7 +54,7 @@ int terminal_columns() {
 std::string wrapped(const std::string& text, int indent, int columns) {
   const std::string new_line = '\n' + std::string(indent, ' ');
   std::string lines;
-  int column = indent;  // of the first line, too: it continues one that is as long
+  int column = indent;  // the first line, too, continues a line of this length
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     const int length = static_cast<int>(word.size());
@@ -78,7 +78,7 @@ std::string HelpFormat::make_usage(const CLI::App* command, std::string name) co
   const std::size_t examples = footer.find(heading);
   if (examples == std::string::npos) return usage;
   const std::size_t first = footer.find_first_not_of(' ', examples + heading.size());
-  // Spaces stand between a command and what it does.
+  // At least three spaces separate a command from its explanation.
   const std::string example =
       footer.substr(first, std::min(footer.find("   ", first), footer.find('\n', first)) - first);
   return usage + "Example: " + example + '\n';

@@ -8,13 +8,13 @@ namespace dic::app {
 /// Help as CLI11 writes it, in lines that fit the terminal.
 class HelpFormat : public CLI::Formatter {
  public:
-  /// The usage, and the first example of the footer: what a new user looks for.
+  /// The usage and the first example of the footer, which a new user looks for first.
   std::string make_usage(const CLI::App* command, std::string name) const override;
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_subcommand(const CLI::App* command) const override;
 };
 
-/// Columns of the terminal that stdout writes to; else what the environment says (COLUMNS), else 80.
+/// Number of columns of the terminal of stdout; without a terminal, that of the environment (COLUMNS) or 80.
 int terminal_columns();
 
 /// The text in lines of at most `columns`, broken at spaces. The first line begins in column `indent`; the

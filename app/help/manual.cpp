@@ -8,7 +8,7 @@ namespace dic::app {
 
 namespace {
 
-/// Text as roff takes it: nothing in it is a command.
+/// Text escaped for roff, so that nothing in it is a request.
 std::string roff(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -40,6 +40,17 @@ void write_option(std::ostream& page, const OptionText& option) {
   page << '\n';
 }
 
+/// Writes the options under the headings of the help.
+void write_options(std::ostream& page, const CommandText& command) {
+  page << ".SH OPTIONS\n";
+  std::string group = "Options";  // heading that CLI11 gives to options without a group
+  for (const OptionText& option : command.options) {
+    if (!option.is_positional && option.group != group) page << ".SS " << roff(option.group) << '\n';
+    if (!option.is_positional) group = option.group;
+    write_option(page, option);
+  }
+}
+
 void write_synopsis(std::ostream& page, const CommandText& command) {
   page << ".SH SYNOPSIS\n.B " << roff(command.path) << '\n';
   if (!command.commands.empty()) page << ".I COMMAND\n";
@@ -56,7 +67,7 @@ void write_commands(std::ostream& page, const CommandText& command) {
     page << ".TP\n.B " << roff(each->get_name()) << '\n' << roff(each->get_description()) << '\n';
 }
 
-/// The footer of the help: examples keep their lines.
+/// Writes the footer of the help, whose examples keep their lines.
 void write_footer(std::ostream& page, const std::string& footer) {
   page << ".SH NOTES\n.nf\n";
   std::istringstream lines(footer);
@@ -83,8 +94,7 @@ ManualPage page_of(const std::vector<CommandText>& tree, const CommandText& comm
        << roff(name) << " \\- " << roff(command.description) << '\n';
   write_synopsis(page, command);
   if (!command.commands.empty()) write_commands(page, command);
-  page << ".SH OPTIONS\n";
-  for (const OptionText& option : command.options) write_option(page, option);
+  write_options(page, command);
   if (!command.footer.empty()) write_footer(page, command.footer);
   write_related(page, tree, command);
   return {name + ".1", page.str()};

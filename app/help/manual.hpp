@@ -13,7 +13,7 @@ struct ManualPage {
   std::string name, text;
 };
 
-/// A page per command, made from the options that the program has.
+/// One page per command, generated from the options of the program.
 std::vector<ManualPage> manual_pages(const std::vector<CommandText>& tree);
 
 }  // namespace dic::app

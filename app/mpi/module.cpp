@@ -1,5 +1,7 @@
 #include <mpi.h>
 
+#include <dic/export.hpp>
+
 #include "mpi/mpi_calls.hpp"
 
 namespace dic::app {
@@ -16,8 +18,8 @@ void end() { MPI_Finalize(); }
 
 }  // namespace
 
-/// Called by the thread that calls all others.
-extern "C" const MpiCalls* dic_mpi_begin() {
+/// Initializes MPI; the same thread must make all later calls. Null if MPI cannot be initialized.
+extern "C" DIC_EXPORT const MpiCalls* dic_mpi_begin() {
   static MpiCalls calls{.largest = largest, .abort = abort_all, .end = end};
   int provided = 0;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) return nullptr;

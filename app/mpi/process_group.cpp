@@ -22,7 +22,8 @@ int number_in(const char* variable) {
   return text ? std::atoi(text) : 0;
 }
 
-/// As Open MPI, Slurm (with PMIx or PMI) and MPICH tell their processes.
+/// True if Open MPI, Slurm (with PMIx or PMI) or MPICH started several processes, by their environment
+/// variables.
 bool was_started_with_others() {
   for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (number_in(size) > 1) return true;
@@ -39,7 +40,7 @@ std::string name_of_machine() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "?";
 }
 
-/// Visible GPUs as the user's CUDA_VISIBLE_DEVICES names them, or by number.
+/// Visible GPUs as the user's CUDA_VISIBLE_DEVICES names them; without that variable, their numbers.
 std::vector<std::string> visible_gpus() {
   std::vector<std::string> gpus;
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -56,7 +57,7 @@ std::vector<std::string> visible_gpus() {
   return gpus;
 }
 
-/// Errors of one process end all.
+/// Runs the task; an exception ends all processes.
 template <typename Task>
 auto or_abort(const ProcessGroup& group, const Task& task) {
   try {
@@ -72,7 +73,8 @@ auto or_abort(const ProcessGroup& group, const Task& task) {
 
 std::unique_ptr<ProcessGroup> ProcessGroup::join() {
   if (!was_started_with_others()) return nullptr;
-  // Found by the RUNPATH of the program. Global: Open MPI's own modules look for its symbols.
+  // The RUNPATH of the program finds the module. RTLD_GLOBAL, because modules of Open MPI look for its
+  // symbols.
   void* module = dlopen(DIC_MPI_FILE, RTLD_NOW | RTLD_GLOBAL);
   void* begin = module ? dlsym(module, kMpiBegin) : nullptr;
   if (!begin)

@@ -10,10 +10,11 @@
 /// `mpirun -n 8 dic track ...`: processes that measure one sequence together.
 namespace dic::app {
 
-/// The processes that mpirun, or a scheduler, has started with this one.
+/// The processes that mpirun or a scheduler started together with this one.
 class ProcessGroup {
  public:
-  /// Null where this process was started alone. Throws UsageError where it was not, and MPI cannot be used.
+  /// Null if this process was started alone. Throws UsageError if several were started and MPI cannot be
+  /// used.
   static std::unique_ptr<ProcessGroup> join();
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
@@ -22,11 +23,12 @@ class ProcessGroup {
   bool leads() const { return calls_.rank == 0; }
   int size() const { return calls_.size; }
   int rank() const { return calls_.rank; }
-  /// Cores and GPUs of a machine are divided among its processes: a GPU each, if there are any.
+  /// Divides the cores and GPUs of a machine among its processes; each process gets one GPU, if there are
+  /// any.
   void share_machine(TrackOptions& options) const;
-  /// Of all processes; waits for all.
+  /// Maximum of `value` over all processes; waits for all.
   int largest(int value) const { return calls_.largest(value); }
-  /// Prints why, and ends all processes.
+  /// Prints the reason and ends all processes.
   [[noreturn]] void abort(const std::string& why, int exit_code) const;
 
  private:
@@ -35,8 +37,8 @@ class ProcessGroup {
   const MpiCalls& calls_;
 };
 
-/// Measures the job with all processes of the group. The summary is that of the whole run where the group's
-/// leader calls it, empty elsewhere.
+/// Measures the job with all processes of the group. Returns the summary of the whole run in the leader of
+/// the group, and an empty one in the other processes.
 TrackSummary track_together(const TrackJob& job, const ProcessGroup& group, const ProgressCallback& progress,
                             const std::stop_token& stop);
 

@@ -22,9 +22,9 @@ template <typename T>
 __device__ float continued_pixel(const DeviceImage& image, int x, int y, Border border) {
   const auto at_row = [&](int row) {
     const auto at = [line = row_of<T>(image, row)](int i) { return static_cast<float>(line[i]); };
-    return continued(at, image.width, x, border);
+    return bordered_element(at, image.width, x, border);
   };
-  return continued(at_row, image.height, y, border);
+  return bordered_element(at_row, image.height, y, border);
 }
 
 /// The tiles of an image, row after row. Their number has 32 bits: a 64-bit division is a function call.

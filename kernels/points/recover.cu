@@ -95,13 +95,13 @@ __global__ void __launch_bounds__(point_threads)
     recovery_tasks(const __grid_constant__ FramePoints points, const std::uint8_t* fresh,
                    const __grid_constant__ TaskList list) {
   for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
-    const bool wanted = exists && track::wanted(points, fresh, i);
+    const bool is_listed = exists && track::needs_recovery(points, fresh, i);
     RefineTask task;
-    if (wanted) {
-      const SplitShape start = split(track::between(points, track::best_neighbour(points, i), i));
+    if (is_listed) {
+      const SplitShape start = split(track::predicted_shape(points, track::best_neighbour(points, i), i));
       task = {i, start.u, start.v, start.rest};
     }
-    append_task(wanted, task, list);
+    append_task(is_listed, task, list);
   });
 }
 

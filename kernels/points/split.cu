@@ -127,7 +127,7 @@ __device__ Candidate candidate(const SplitFrame& frame, std::int32_t i, int roun
   const std::int32_t source = trusted_towards(frame, i, towards);
   if (source < 0) return out;
   const FramePoints points{frame.points, frame.tracked};
-  out.start = track::between(points, source, i);
+  out.start = track::predicted_shape(points, source, i);
   out.part = track::part_to_measure({i, points.x(i), points.y(i), frame.radius}, towards, round, out.start,
                                     frame.image);
   return out;

@@ -11,7 +11,7 @@ __global__ void __launch_bounds__(point_threads)
     const std::int32_t from = trackable && last.tracked ? track::start_source(last, i) : -1;
     PointStart start;
     if (from >= 0) {
-      const SplitShape shape = split(track::between(last, from, i));
+      const SplitShape shape = split(track::predicted_shape(last, from, i));
       start = {shape.u, shape.v, shape.rest, -1};
     }
     if (trackable && from < 0) append(without, i);

@@ -96,7 +96,7 @@ __device__ void reach(const LostArguments& args, std::int32_t i, int wave, WaveC
   count_up(&counts.reached);
   if (!points.trackable(i)) return;
   count_up(&counts.trackable);
-  if (track::left_image(points, i, from, args.radius, args.width, args.height))
+  if (track::has_left_image(points, i, from, args.radius, args.width, args.height))
     args.tracked[i].result.status = Status::out_of_image;
 }
 

@@ -6,33 +6,33 @@
 
 #include "analysis/noise.hpp"
 
-/// Images in the memory of a GPU, used there: what a caller has on the GPU does not go through the host.
-/// Defined by exactly one file of the build: cuda/gpu_images.cpp or cuda/backend_cuda_stub.cpp.
+/// Analysis of images in the memory of a GPU, which need not be copied to the host. Defined by one file of
+/// the build: cuda/gpu_images.cpp or cuda/gpu_images_stub.cpp.
 namespace dic::analysis {
 
-/// Waits for what was queued in the default stream of the GPU that has the image: who wrote it has ended.
+/// Waits for the default stream of the GPU that has the image, so that the image is complete.
 void wait_for_default_stream(const ImageView& image);
 
-/// Some places of an image, copied to the host.
-class GpuPlaces {
+/// Patches of an image, copied from a GPU to the host.
+class GpuPatches {
  public:
-  explicit GpuPlaces(const std::vector<NoisePlace>& places);
-  ~GpuPlaces();
-  GpuPlaces(const GpuPlaces&) = delete;
-  GpuPlaces& operator=(const GpuPlaces&) = delete;
+  explicit GpuPatches(const std::vector<NoisePatch>& patches);
+  ~GpuPatches();
+  GpuPatches(const GpuPatches&) = delete;
+  GpuPatches& operator=(const GpuPatches&) = delete;
 
-  /// One below the other. One call at a time.
+  /// Copies the patches into one image, one below the other. One call at a time.
   Image copy(const ImageView& image);
-  /// Where they are in that.
-  const std::vector<NoisePlace>& in_copy() const { return in_copy_; }
+  /// Positions of the patches in that image.
+  const std::vector<NoisePatch>& in_copy() const { return in_copy_; }
 
  private:
   struct Memory;
-  std::vector<NoisePlace> places_, in_copy_;
+  std::vector<NoisePatch> patches_, in_copy_;
   std::unique_ptr<Memory> memory_;
 };
 
-/// The low-pass of prefilter.hpp.
+/// The low-pass of prefilter.hpp on a GPU.
 class GpuLowPass {
  public:
   explicit GpuLowPass(double sigma);

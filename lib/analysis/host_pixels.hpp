@@ -6,10 +6,10 @@
 
 namespace dic::analysis {
 
-/// An image where the host can read it: itself, or a copy of one that is in the memory of a GPU.
+/// An image that the host can read: the given one, or a copy if it is in the memory of a GPU.
 class HostPixels {
  public:
-  /// on_gpu: it may be in the memory of a GPU.
+  /// on_gpu: the image may be in the memory of a GPU.
   HostPixels(ImageView image, bool on_gpu)
       : copy_(on_gpu ? copy_from_gpu(image) : Image()), view_(copy_.empty() ? image : copy_.view()) {}
   HostPixels(const HostPixels&) = delete;

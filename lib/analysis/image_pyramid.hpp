@@ -7,7 +7,7 @@
 
 namespace dic::analysis {
 
-/// The image as 8 bit, its range stretched to 0..255.
+/// The image as 8 bit, with its range stretched to 0..255.
 Image stretched(ImageView image, ThreadPool& pool);
 
 /// An 8-bit image and its reductions: each has half the size of the one before, in means of 2x2 px; an odd

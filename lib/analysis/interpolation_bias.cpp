@@ -23,8 +23,8 @@ double cardinal_spline(Interpolation interpolation, double omega) {
   return std::pow(box, 6) * 60 / (33 + 26 * std::cos(omega) + std::cos(2 * omega));
 }
 
-/// What waves of every frequency become when a spline moves them by `shift` px, over what they should become:
-/// the spline brings copies of the spectrum, a whole turn per pixel apart, which move otherwise.
+/// Waves of every frequency after a spline moved them by `shift` px, over the waves moved exactly. The spline
+/// adds copies of the spectrum, a whole turn per pixel apart, which move differently.
 Responses moved_waves(Interpolation interpolation, double shift) {
   Responses out;
   for (int i = 0; i < kSize; ++i)
@@ -35,7 +35,7 @@ Responses moved_waves(Interpolation interpolation, double shift) {
   return out;
 }
 
-/// Waves of a pattern, by which a spline displaces it.
+/// Waves of a pattern, from which the displacement error of a spline follows.
 class PatternOnSpline {
  public:
   PatternOnSpline(const PowerSpectrum& spectrum, double noise, Interpolation interpolation, double sigma)
@@ -51,8 +51,8 @@ class PatternOnSpline {
   }
 
   /// The refinement ends where the gradient of the reference is orthogonal to the difference of both images:
-  /// in the mean over the spectrum, what the spline adds to the imaginary part is balanced by a displacement.
-  /// 0 where there is no pattern, or one of stripes.
+  /// averaged over the spectrum, a displacement balances what the spline adds to the imaginary part. 0
+  /// without a pattern, or for stripes.
   std::array<double, 2> bias(const Responses& moved_x, const Responses& moved_y) const {
     Eigen::Vector2d added = Eigen::Vector2d::Zero();
     Eigen::Matrix2d balance = Eigen::Matrix2d::Zero();
@@ -75,9 +75,9 @@ class PatternOnSpline {
   std::array<double, kSize> slope_;
 };
 
-/// Does the pattern reach beyond the highest frequency along an axis?
+/// True if the pattern reaches beyond the highest frequency along an axis.
 bool is_folded(const PowerSpectrum& spectrum, double noise) {
-  constexpr double most = 3e-4;  // of the largest power; blobs of 0.9 px have that
+  constexpr double most = 3e-4;  // share of the largest power, which blobs of 0.9 px reach
   double largest = 0, at_end = 0;
   for (int j = 0; j < kSize; ++j)
     for (int i = 0; i < kSize; ++i) largest = std::max(largest, spectrum(i, j));
@@ -89,7 +89,7 @@ bool is_folded(const PowerSpectrum& spectrum, double noise) {
   return at_end - noise > most * largest;
 }
 
-/// Slope of a value along the grid at node `at`, per node: between the neighbours that have values.
+/// Slope of a value along the grid at node `at`, per node: from the neighbours that have values.
 template <typename Known>
 double slope_at(const NodeValues<double>& values, std::int64_t at, std::int64_t stride, bool has_before,
                 bool has_after, const Known& known) {
@@ -177,8 +177,8 @@ std::array<double, 2> largest_bias(const PowerSpectrum& spectrum, double noise, 
                                    double sigma) {
   const PatternOnSpline pattern(spectrum, noise, interpolation, sigma);
   const Responses quarter = moved_waves(interpolation, 0.25), still = moved_waves(interpolation, 0);
-  // Sharp edges were folded over when the image was sampled. The spline then displaces less than the spectrum
-  // says; a third is what was measured with printed dots.
+  // Sampling folded the spectrum of sharp edges. The spline then displaces less than the spectrum suggests: a
+  // third, as measured with printed dots.
   constexpr double folded = 1.0 / 3;
   const double factor = is_folded(spectrum, noise) ? folded : 1;
   return {factor * std::abs(pattern.bias(quarter, still)[0]),

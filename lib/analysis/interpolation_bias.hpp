@@ -14,31 +14,31 @@ namespace dic::analysis {
 /// pixel that follows from the power spectrum of the pattern (docs/theory.md, Bias of the interpolation).
 class InterpolationBias {
  public:
-  /// Of a pattern with this spectrum, which may go through a low-pass of standard deviation `sigma` px before
-  /// it is interpolated. noise: variance, grey levels^2, before that.
+  /// Computes the bias for a pattern with this spectrum, which may go through a low-pass of standard
+  /// deviation `sigma` px before it is interpolated. noise: variance before the low-pass, grey levels^2.
   InterpolationBias(const PowerSpectrum& spectrum, double noise, Interpolation interpolation, double sigma);
 
-  /// What is measured beyond the truth, px, for a displacement (u, v) that is the same everywhere.
+  /// Error of a displacement (u, v) that is the same everywhere, px.
   std::array<double, 2> at(double u, double v) const;
-  /// The mean over a subset, whose displacement changes by the gradient (row-major du/dx, du/dy, dv/dx,
-  /// dv/dy) per px; 0 where it changes by more than a pixel: what is left of a mean over whole periods.
+  /// Mean error over a subset whose displacement changes by the gradient (row-major du/dx, du/dy, dv/dx,
+  /// dv/dy) per px. 0 if it changes by more than a pixel, since whole periods average out.
   std::array<double, 2> over_subset(double u, double v, const std::array<double, 4>& gradient, int subset,
                                     SubsetWeights weights = SubsetWeights::uniform) const;
-  /// Subtracts it from the displacements of all points with values.
+  /// Subtracts the bias from the displacements of all points with values.
   void subtract_from(Field& field, int subset, SubsetWeights weights, ThreadPool& pool) const;
 
  private:
-  static constexpr int kSteps = 16;  ///< per px; between them the bias, almost a sine, is interpolated
+  static constexpr int kSteps = 16;  ///< steps per px, between which the bias, almost a sine, is interpolated
 
   std::vector<std::array<double, 2>> table_;  ///< [v][u], both from 0 to 1 px
 };
 
-/// Of u and v, px: about the largest that it is between two pixels. Cheaper than all of it.
+/// Approximates the largest bias of u and of v between two pixels, px. Cheaper than the whole table.
 std::array<double, 2> largest_bias(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
                                    double sigma);
 
 /// Mean squared gradient of a pattern that reaches beyond the highest frequency along an axis (sharp edges),
-/// grey levels^2 per px^2; 0: it does not. noise: variance of that of the image.
+/// grey levels^2 per px^2; 0 if it does not. noise: variance of the noise of the image.
 double sharp_edge_gradient(const PowerSpectrum& spectrum, double noise, Interpolation interpolation);
 
 }  // namespace dic::analysis

@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <dic/error.hpp>
-#include <dic/image_io.hpp>
 #include <dic/likely_reason.hpp>
 #include <optional>
 #include <utility>
@@ -11,13 +10,13 @@
 namespace dic {
 namespace {
 
-constexpr int kBlock = 32;  ///< px: so large is what counts as texture, not as shading
+constexpr int kBlock = 32;  ///< px; larger structures count as shading, not as texture
 
-/// How an image looks, in its grey levels.
+/// Appearance of an image, grey levels.
 struct Look {
   double mean = 0, saturated = 0;  ///< saturated: share of the pixels with the largest value of the type
-  double contrast = 0;             ///< standard deviation inside of blocks, the median
-  double detail = 0;  ///< difference of neighbours, root mean square inside of blocks, the median
+  double contrast = 0;             ///< median of the standard deviations inside of blocks
+  double detail = 0;               ///< median over blocks of the root mean square difference of neighbours
 };
 
 double median(std::vector<double> values) {
@@ -69,7 +68,7 @@ std::string text(double value) {
 
 std::string percent(double share) { return text(100 * share) + " %"; }
 
-/// What the frame looks like beside the reference; empty: alike.
+/// How the frame differs from the reference; empty if they look alike.
 std::string difference(const Look& reference, const Look& frame) {
   constexpr double kMuchSaturated = 0.2, kDark = 0.4, kBlank = 0.1, kBlurred = 0.6;
   if (frame.saturated > kMuchSaturated && frame.saturated > 2 * reference.saturated)
@@ -80,13 +79,12 @@ std::string difference(const Look& reference, const Look& frame) {
   if (frame.contrast < kBlank * reference.contrast)
     return "The frame is blank (contrast " + text(frame.contrast) + " grey levels, in the reference " +
            text(reference.contrast) + "): does it show the specimen?";
-  // More or less light changes the detail as it changes the mean.
+  // Divided by the means, because more light changes detail and mean by the same factor.
   const double detail = frame.detail / reference.detail * reference.mean / frame.mean;
   if (detail < kBlurred)
     return "The frame has " + percent(detail) +
            " of the reference's detail: is it out of focus, did it move during the exposure, or is it "
-           "another "
-           "surface?";
+           "another surface?";
   return {};
 }
 
@@ -105,9 +103,8 @@ std::string likely_reason(ImageView reference, ImageView frame,
   if (!seen.empty()) return seen;
   return std::string("Nothing matches the reference better than chance") +
          (are_known ? ", though the frame is about as bright and as sharp" : "") +
-         ": is it the same specimen, are the frames in order, and does --subset hold a few speckles? Where "
-         "much "
-         "happens between reference and frame, --reference-strategy previous compares neighbours.";
+         ": is it the same specimen, are the frames in order, and does --subset hold a few speckles? For "
+         "large changes between reference and frame, --reference-strategy previous compares neighbours.";
 }
 
 }  // namespace dic

@@ -21,7 +21,7 @@ double b_spline(Interpolation interpolation, double x) {
   return (power(3 - x, 5) - 6 * power(2 - x, 5) + 15 * power(1 - x, 5)) / 120;
 }
 
-constexpr int kReach = 3;  ///< of the spline, px
+constexpr int kReach = 3;  ///< reach of the spline, px
 using Taps = std::array<double, 2 * kReach + 1>;
 
 /// Weights of the coefficients around a position between two pixels.
@@ -31,7 +31,7 @@ Taps taps_at(Interpolation interpolation, double fraction) {
   return taps;
 }
 
-/// Squared amplitude that remains of a wave.
+/// Squared amplitude of a wave after the taps.
 double power_of(const Taps& taps, double omega) {
   std::complex<double> response = 0;
   const std::complex<double> turn = std::polar(1.0, -omega);
@@ -62,9 +62,9 @@ track::NoiseGains gain_table(Interpolation interpolation, double smoothing) {
   return table;
 }
 
-/// Standard deviation of noise after a low-pass over what noise_variance, which looks at the highest
-/// frequencies, makes of it: there, the low-pass takes more. And a little beyond: the residuals of smooth
-/// noise vary more from subset to subset than track::kNormalVariance allows for white noise.
+/// Standard deviation of noise after a low-pass over the value that noise_variance() finds, which looks at
+/// the highest frequencies, where the low-pass removes more. The result is a little larger, because residuals
+/// of smooth noise vary more from subset to subset than track::kNormalVariance allows for white noise.
 double loss_by_smoothing(double smoothing) {
   if (smoothing == 0) return 1;
   constexpr int frequencies = 256;
@@ -77,13 +77,13 @@ double loss_by_smoothing(double smoothing) {
     high += power * std::pow(2 - 2 * std::cos(omega), 4);
     squares += power * power;
   }
-  constexpr double gain = 70;  // of white noise: mean of the last factor
+  constexpr double gain = 70;  // mean of the last factor for white noise
   const double variation = frequencies * squares / (all * all);
   const double normal = 1 + (track::kNormalVariance - 1) * variation;
   return gain * all / high * std::sqrt(normal / track::kNormalVariance);
 }
 
-/// What a low-pass leaves of the variance of white noise.
+/// Share of the variance of white noise that a low-pass leaves.
 double variance_after(double smoothing) {
   const std::vector<double> taps = gaussian_taps(smoothing);
   double along_axis = taps[0] * taps[0];
@@ -92,12 +92,12 @@ double variance_after(double smoothing) {
 }
 
 template <typename T>
-double noise_variance(const ImageView& image, const NoisePlace& place) {
-  constexpr int reach = NoisePlace::kReach;
+double noise_variance(const ImageView& image, const NoisePatch& patch) {
+  constexpr int reach = NoisePatch::kReach;
   constexpr int size = 2 * reach, out = size - 4;
   double rows[size][out], sum = 0;
   for (int j = 0; j < size; ++j) {
-    const T* row = image.row<T>(place.y - reach + j) + place.x - reach;
+    const T* row = image.row<T>(patch.y - reach + j) + patch.x - reach;
     for (int i = 0; i < out; ++i)
       rows[j][i] = double(row[i]) - 4 * double(row[i + 1]) + 6 * double(row[i + 2]) - 4 * double(row[i + 3]) +
                    double(row[i + 4]);
@@ -108,7 +108,7 @@ double noise_variance(const ImageView& image, const NoisePlace& place) {
           rows[j][i] - 4 * rows[j + 1][i] + 6 * rows[j + 2][i] - 4 * rows[j + 3][i] + rows[j + 4][i];
       sum += d * d;
     }
-  constexpr double gain = 70 * 70;  // sums of the squared weights
+  constexpr double gain = 70 * 70;  // sum of the squared weights
   return sum / (out * out * gain);
 }
 
@@ -124,28 +124,28 @@ track::NoiseGains noise_gains(Interpolation interpolation, double smoothing) {
   return quintic;
 }
 
-std::vector<NoisePlace> noise_places(Size image, std::span<const int> x, std::span<const int> y) {
+std::vector<NoisePatch> spread_noise_patches(Size image, std::span<const int> x, std::span<const int> y) {
   constexpr int most = 128;
-  constexpr int reach = NoisePlace::kReach;
+  constexpr int reach = NoisePatch::kReach;
   const auto inside = [&](std::size_t i) {
     return x[i] >= reach && y[i] >= reach && x[i] <= image.width - reach && y[i] <= image.height - reach;
   };
-  std::vector<NoisePlace> places;
-  // Steps by the golden ratio: equal steps could stay in one column of the grid.
+  std::vector<NoisePatch> patches;
+  // Multiples of the golden ratio are spread evenly; equal steps could stay in one column of the grid.
   for (int k = 0; k < most && !x.empty(); ++k) {
     const double share = std::fmod((k + 0.5) * std::numbers::phi, 1.0);
     const auto i = static_cast<std::size_t>(share * static_cast<double>(x.size()));
-    if (inside(i)) places.push_back({x[i], y[i]});
+    if (inside(i)) patches.push_back({x[i], y[i]});
   }
-  return places;
+  return patches;
 }
 
-double image_noise(ImageView image, std::span<const NoisePlace> places) {
+double image_noise(ImageView image, std::span<const NoisePatch> patches) {
   std::vector<double> variances;
   visit_scalar(image.type, [&](auto element) {
-    for (const NoisePlace& place : places) {
-      const double variance = noise_variance<decltype(element)>(image, place);
-      if (variance > 0) variances.push_back(variance);  // a saturated or black place tells nothing
+    for (const NoisePatch& patch : patches) {
+      const double variance = noise_variance<decltype(element)>(image, patch);
+      if (variance > 0) variances.push_back(variance);  // a saturated or black patch tells nothing
     }
   });
   if (variances.empty()) return 0;
@@ -167,7 +167,8 @@ track::NoiseModel noise_model(const TrackOptions& options, const ImageView& imag
   if (const double sigma = options.refine.matching; sigma != 0) {
     const track::NoiseShare share{static_cast<float>(variance_after(std::abs(sigma))),
                                   static_cast<float>(options.refine.matching_effect)};
-    // The highest frequencies tell nothing of smooth noise: both images are from one camera.
+    // The highest frequencies do not show smooth noise. Both images are from one camera, so the noise of the
+    // other image is taken.
     if (sigma > 0) {
       model.of_reference = share;
       model.reference = model.current;
@@ -182,17 +183,19 @@ track::NoiseModel noise_model(const TrackOptions& options, const ImageView& imag
   model.radius = options.refine.subset / 2;
   model.mean_square = mean_square_distance(options.refine.weights, options.refine.subset);
   model.reach = track::bend_reach(options.refine.subset, options.step);
-  // Counted before the choice of the order, the bends of order 2 would hide how far both orders differ.
+  // The bends of order 2 are added after the choice of the order; before, they would hide how far both orders
+  // differ.
   const bool added_later = options.automatic_order && options.refine.order == 2;
   model.order = added_later ? 0 : options.refine.order;
   if (options.noise) model.given = *options.noise;
   const bool whole_levels = image.type != ScalarType::f32 && image.type != ScalarType::f64;
   model.least = whole_levels ? 1 / std::sqrt(12.0) : 0;
-  // What noise adds to the matrix varies by a share that falls with the side of the subset: of what it
-  // leaves, this must be known to a fifth.
+  // The share by which the noise in the matrix varies falls with the side of the subset. The rest of the
+  // matrix must be known to a fifth.
   const double most = options.refine.subset / 8.0;
   model.most_share = most / (1 + most);
-  model.inflation = options.refine.order == 2 ? 3.5 : 1;  // of the squares, which are not orthogonal to 1
+  model.inflation =
+      options.refine.order == 2 ? 3.5 : 1;  // larger because of the squares, which are not orthogonal to 1
   return model;
 }
 

@@ -9,22 +9,22 @@
 namespace dic::analysis {
 
 /// Noise gains of a spline of the given degree: 1 at 0, about 0.7 (cubic) halfway between two pixels.
-/// smoothing: see RefineOptions; the gains are those of noise after it.
+/// smoothing: see RefineOptions; the gains hold for smoothed noise.
 track::NoiseGains noise_gains(Interpolation interpolation, double smoothing);
 
-/// A square of an image where its noise is estimated; x, y: its pixel after the middle.
-struct NoisePlace {
-  static constexpr int kReach = 8;  ///< it has 2 * kReach px along each axis
+/// A square of an image in which noise is estimated; (x, y) is the pixel right of and below its middle.
+struct NoisePatch {
+  static constexpr int kReach = 8;  ///< the square has 2 * kReach px along each axis
   int x = 0, y = 0;
 };
-/// Some places, spread over the points.
-std::vector<NoisePlace> noise_places(Size image, std::span<const int> x, std::span<const int> y);
+/// Chooses patches spread over the points.
+std::vector<NoisePatch> spread_noise_patches(Size image, std::span<const int> x, std::span<const int> y);
 /// Standard deviation of the noise of an image, grey levels: from fourth differences along rows and columns,
-/// to which a pattern of speckles adds little. Sharp edges add more: it is an upper bound. 0 where there is
-/// none.
-double image_noise(ImageView image, std::span<const NoisePlace> places);
+/// to which a pattern of speckles adds little. Sharp edges add more, so that it is an upper bound. 0 if no
+/// patch shows noise.
+double image_noise(ImageView image, std::span<const NoisePatch> patches);
 
-/// What is known of the noise of two images of this size and type, of which image_noise is given.
+/// The noise model of two images of this size and type. reference, current: their image_noise.
 track::NoiseModel noise_model(const TrackOptions& options, const ImageView& image, double reference,
                               double current);
 

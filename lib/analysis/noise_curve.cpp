@@ -10,9 +10,10 @@ namespace dic::analysis {
 namespace {
 
 constexpr int kClasses = 32;
-constexpr std::int64_t kLeastPixels = 500;           // of a class: its noise is then known to 3 %
-constexpr std::int64_t kPixelsPerFrame = 2'000'000;  // enough for any camera
-constexpr double kLargestMotion = 0.5;               // px
+constexpr std::int64_t kLeastPixels =
+    500;  // smallest number of pixels of a class, whose noise is then known to 3 %
+constexpr std::int64_t kPixelsPerFrame = 2'000'000;  // most pixels of a frame, enough for any camera
+constexpr double kLargestMotion = 0.5;               // largest motion of a usable frame, px
 
 /// Mean of a component over the points with values, px.
 double mean_of(const NodeValues<double>& values, const NodeValues<Status>& status) {
@@ -28,8 +29,8 @@ constexpr bool saturates(T value) {
   return value == std::numeric_limits<T>::min() || value == std::numeric_limits<T>::max();
 }
 
-/// Variance of differences that are normal but for a few: those far from the median do not count. `grain`:
-/// the smallest difference of two pixels.
+/// Variance of differences that are normal but for a few outliers, which are far from the median and do not
+/// count. grain: smallest difference of two pixels.
 double robust_variance(std::vector<float>& differences, double grain) {
   const auto median_of = [](std::vector<float>& values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -54,7 +55,7 @@ struct Motion {
   double u, v;
 };
 
-/// Pixels by classes of their grey value: number k begins at darkest + k * width.
+/// Pixels by classes of their grey value: class k begins at darkest + k * width.
 struct GreyClasses {
   double darkest, width;
   std::vector<std::vector<float>> differences = std::vector<std::vector<float>>(kClasses);
@@ -115,7 +116,7 @@ bool NoiseCurve::add(ImageView frame, const Field& field) {
     const auto pixels = std::ssize(gathered.differences[k]);
     if (pixels < kLeastPixels) continue;
     Class& c = classes_[k];
-    // Both images are noisy.
+    // Half of the variance, since both images are noisy.
     c.variance +=
         robust_variance(gathered.differences[k], is_integer ? 1 : 0) / 2 * static_cast<double>(pixels);
     c.grey += gathered.greys[k];

@@ -1,26 +1,27 @@
 #pragma once
 
+#include <dic/fields.hpp>
 #include <dic/image.hpp>
-#include <dic/track_files.hpp>
+#include <dic/noise.hpp>
 #include <vector>
 
 namespace dic::analysis {
 
-/// Noise of images over their grey, from frames that show a specimen at rest.
+/// Noise of images as a function of grey, from frames that show a specimen at rest.
 class NoiseCurve {
  public:
   /// The reference must outlive this object.
   explicit NoiseCurve(ImageView reference);
 
-  /// Adds what differs between the reference and a frame. Small rigid motions are taken out by the slope of
-  /// the image. False where the frame moved by more than half a pixel: it is not used.
+  /// Adds the differences of a frame from the reference. Small rigid motions are compensated by the slope of
+  /// the image. Returns false, and uses nothing, if the frame moved by more than half a pixel.
   bool add(ImageView frame, const Field& field);
-  /// In order of grey; classes of grey with few pixels are left out.
+  /// The curve in order of grey; classes of grey with few pixels are left out.
   std::vector<NoiseAtGrey> result() const;
 
  private:
   struct Class {
-    double grey = 0, variance = 0;  ///< sums, each pixel's
+    double grey = 0, variance = 0;  ///< sums over the pixels
     std::int64_t pixels = 0;
   };
 

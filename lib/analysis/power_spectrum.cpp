@@ -10,11 +10,11 @@ namespace dic::analysis {
 namespace {
 
 constexpr int kSize = PowerSpectrum::kSize;
-constexpr int kTiles = 32;  ///< an even number: more change nothing that is decided by them
+constexpr int kTiles = 32;  ///< an even number; more tiles do not change any decision
 
 using Complex = std::complex<float>;
 
-/// The product without the tests for infinity of operator*.
+/// The product, without the tests for infinity of operator*.
 Complex times(Complex a, Complex b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
@@ -50,7 +50,7 @@ class Transform {
 
 using Tile = std::array<float, kSize * kSize>;
 
-/// The tile around a point, without its mean, under the window.
+/// The tile around a point, without its mean and times the window.
 Tile windowed_tile(ImageView image, int x, int y, const std::array<float, kSize>& window) {
   const int left = std::clamp(x - kSize / 2, 0, image.width - kSize);
   const int top = std::clamp(y - kSize / 2, 0, image.height - kSize);
@@ -76,7 +76,7 @@ double PowerSpectrum::frequency(int k) {
   return 2 * std::numbers::pi * (k <= kSize / 2 ? k : k - kSize) / kSize;
 }
 
-std::optional<PowerSpectrum> PowerSpectrum::of(ImageView image, const Points& points) {
+std::optional<PowerSpectrum> PowerSpectrum::of(ImageView image, const fields::Points& points) {
   if (image.width < kSize || image.height < kSize || points.size() == 0) return std::nullopt;
   std::array<float, kSize> window;
   double energy = 0;
@@ -94,7 +94,8 @@ std::optional<PowerSpectrum> PowerSpectrum::of(ImageView image, const Points& po
     return windowed_tile(image, points.x[i], points.y[i], window);
   };
   std::vector<Complex> pair(kSize * kSize);
-  for (int k = 0; k < kTiles; k += 2) {  // two real tiles in one complex transform: their powers add up
+  for (int k = 0; k < kTiles;
+       k += 2) {  // transforms two real tiles as one complex tile, since their powers add up
     const Tile a = tile_at(k), b = tile_at(k + 1);
     for (int i = 0; i < kSize * kSize; ++i) pair[i] = {a[i], b[i]};
     for (int j = 0; j < kSize; ++j) transform(&pair[j * kSize], 1);
@@ -102,7 +103,7 @@ std::optional<PowerSpectrum> PowerSpectrum::of(ImageView image, const Points& po
     for (int i = 0; i < kSize * kSize; ++i) spectrum.power_[i] += std::norm(pair[i]);
   }
   for (double& power : spectrum.power_) power /= kTiles * energy * energy;
-  // |A + iB|^2 holds a product of A and B that is odd in the frequency.
+  // |A + iB|^2 contains a product of A and B that is odd in the frequency.
   for (int j = 0; j < kSize; ++j)
     for (int i = 0; i < kSize; ++i) {
       double& there = spectrum.power_[(kSize - j) % kSize * kSize + (kSize - i) % kSize];

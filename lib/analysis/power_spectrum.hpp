@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/points.hpp"
+#include "fields/points.hpp"
 
 namespace dic::analysis {
 
@@ -15,15 +15,15 @@ class PowerSpectrum {
  public:
   static constexpr int kSize = 64;  ///< px, side of a tile
 
-  /// Of a few tiles around points, spread over all of them. None where the image is smaller than a tile or
-  /// there is no point.
-  static std::optional<PowerSpectrum> of(ImageView image, const Points& points);
+  /// The spectrum of a few tiles around points, spread over all of them. No value if the image is smaller
+  /// than a tile, or without points.
+  static std::optional<PowerSpectrum> of(ImageView image, const fields::Points& points);
 
   /// Power at frequency (x, y), each 2 pi k / kSize, grey levels^2.
   double operator()(int kx, int ky) const { return power_[ky * kSize + kx]; }
   /// Angular frequency of index k, in (-pi, pi].
   static double frequency(int k);
-  /// Variance of the white noise, grey levels^2: what is left in the corner of the spectrum, beyond three
+  /// Variance of the white noise, grey levels^2: the power in the corner of the spectrum, beyond three
   /// quarters of the highest frequency along both axes, where the optics leave nothing of a pattern.
   double noise_variance() const;
 

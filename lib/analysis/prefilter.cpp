@@ -14,14 +14,15 @@
 namespace dic::analysis {
 namespace {
 
-constexpr std::array kCandidates = {0.5, 0.7, 1.0, 1.4, 2.0};  ///< px
-/// The filter costs resolution of fine speckle and a little time: it has to be worth it.
+constexpr std::array kCandidates = {0.5, 0.7, 1.0, 1.4, 2.0};  ///< standard deviations, px
+/// Factor by which the filter must reduce the sigma, because it costs resolution of fine speckle and a little
+/// time.
 constexpr double kWorthwhile = 0.9;
-/// Energy of a pattern's gradient over that of the noise, below which there is none: the spectrum is known to
-/// a few percent of the noise.
+/// Smallest energy of a pattern's gradient over that of the noise. Below it nothing counts as a pattern,
+/// because the spectrum is known to a few percent of the noise.
 constexpr double kLeastPattern = 0.2;
 
-/// out = taps * line; line has `reach` more values on both sides.
+/// Convolves a line with the taps. The line has `reach` more values on both sides.
 void filter_line(const float* line, const std::vector<float>& taps, int count, float* out) {
   const int reach = static_cast<int>(taps.size()) - 1;
   for (int i = 0; i < count; ++i) out[i] = taps[0] * line[i];
@@ -29,7 +30,7 @@ void filter_line(const float* line, const std::vector<float>& taps, int count, f
     for (int i = 0; i < count; ++i) out[i] += taps[k] * (line[i - k] + line[i + k]);
 }
 
-/// Rows of an image, filtered along x.
+/// Filters the rows of an image along x.
 Image filter_rows(ImageView image, const std::vector<float>& taps, ThreadPool& pool) {
   const int reach = static_cast<int>(taps.size()) - 1, width = image.width;
   Image out(image.size(), ScalarType::f32);
@@ -50,7 +51,7 @@ Image filter_rows(ImageView image, const std::vector<float>& taps, ThreadPool& p
   return out;
 }
 
-/// Columns of an image, filtered along y.
+/// Filters the columns of an image along y.
 Image filter_columns(const Image& image, const std::vector<float>& taps, ThreadPool& pool) {
   const int reach = static_cast<int>(taps.size()) - 1, width = image.width(), height = image.height();
   Image out(image.size(), ScalarType::f32);

@@ -13,15 +13,15 @@
 namespace dic {
 namespace {
 
-using analysis::Points;
 using analysis::PowerSpectrum;
+using fields::Points;
 
-constexpr double kDemandedSigma = 0.01;                    ///< px, without a demand of the user
-constexpr double kSpecklesAcross = 3;                      ///< that a subset needs at least
-constexpr int kSmallestSubset = 15, kLargestSubset = 101;  ///< px, odd, of what is recommended
-constexpr std::int64_t kMapPoints = 1600;                  ///< of the map of sigma
+constexpr double kDemandedSigma = 0.01;                    ///< demanded sigma unless the user sets it, px
+constexpr double kSpecklesAcross = 3;                      ///< speckles that a subset must have across
+constexpr int kSmallestSubset = 15, kLargestSubset = 101;  ///< range of recommended subsets, px, odd
+constexpr std::int64_t kMapPoints = 1600;                  ///< points of the map of sigma
 
-/// Mean product of a Hann window with itself, shifted by so many px: 1 at 0.
+/// Mean product of a Hann window with itself shifted by `shift` px; 1 at 0.
 double window_overlap(int shift) {
   const auto hann = [](int i) {
     return 0.5 - 0.5 * std::cos(2 * std::numbers::pi * (i + 0.5) / PowerSpectrum::kSize);
@@ -78,7 +78,7 @@ void count_greys(Preview& preview, ImageView image, ImageView roi) {
   preview.saturated = largest / n;
 }
 
-/// Over the region, with not much more than kMapPoints nodes.
+/// A grid over the region with not much more than kMapPoints nodes.
 Grid map_grid(ImageView roi, const Grid& measured) {
   const double share = static_cast<double>(measured.points()) / kMapPoints;
   const int coarser = std::max(1, static_cast<int>(std::ceil(std::sqrt(share))));
@@ -91,7 +91,7 @@ void predict_sigma(Preview& preview, refine::SubsetSigmas& sigmas, int subset, d
   preview.sigma = NodeValues<float>(preview.grid.nodes(), std::numeric_limits<float>::quiet_NaN());
   std::vector<double> sorted;
   for (std::size_t k = 0; k < unit.size(); ++k) {
-    preview.sigma[points.node_of[k]] = static_cast<float>(noise * unit[k]);
+    preview.sigma[points.nodes->node_of[k]] = static_cast<float>(noise * unit[k]);
     sorted.push_back(noise * unit[k]);
   }
   std::ranges::sort(sorted);
@@ -170,7 +170,7 @@ Preview preview(const TrackOptions& options, ImageView reference, const Roi& roi
   const double noise =
       analysis::energies_after(*spectrum, variance, options.refine.interpolation, preview.prefilter)
           .noise_by_matrix(variance);
-  preview.grid = map_grid(mask, points.grid);
+  preview.grid = map_grid(mask, points.grid());
   refine::SubsetSigmas sigmas(options.refine, pool, measured, mask);
   predict_sigma(preview, sigmas, options.refine.subset, noise);
   recommend(preview, sigmas, points, noise, options.sigma_target.value_or(kDemandedSigma), reference.size());

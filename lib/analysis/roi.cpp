@@ -15,7 +15,7 @@ namespace {
 // Coordinates typed as decimals are not exact in binary: a pixel centre this close to the outline is on it.
 constexpr double kOnOutline = 1e-9;  // px
 
-/// Further away, differences of coordinates would lose the pixel, and products would overflow.
+/// Largest coordinate: beyond it, differences would lose the pixel, and products would overflow.
 constexpr double kFarthest = 1e9;  // px
 
 int first_pixel(double x) { return static_cast<int>(std::ceil(x - kOnOutline)); }
@@ -32,8 +32,8 @@ void fill_span(Image& mask, int y, double from, double to) {
   if (begin <= end) std::fill_n(mask.row<std::uint8_t>(y) + begin, end - begin + 1, 255);
 }
 
-// Where the outline crosses the line y. An edge owns its upper end and not its lower one, so that a vertex
-// between two edges counts once.
+// Positions where the outline crosses the line y. An edge includes its upper end but not its lower one, so
+// that a vertex between two edges counts once.
 std::vector<double> crossings(const Roi::Polygon& polygon, int y) {
   std::vector<double> xs;
   for (std::size_t i = 0; i < polygon.size(); ++i) {
@@ -45,7 +45,7 @@ std::vector<double> crossings(const Roi::Polygon& polygon, int y) {
   return xs;
 }
 
-// Horizontal edges and lower ends, which the crossings leave out.
+// Fills horizontal edges and lower ends, which the crossings leave out.
 void fill_outline(Image& mask, const Roi::Polygon& polygon) {
   for (std::size_t i = 0; i < polygon.size(); ++i) {
     auto [a, b] = std::pair(polygon[i], polygon[(i + 1) % polygon.size()]);
@@ -114,7 +114,7 @@ void intersect_image(Image& mask, const Image& image) {
 }
 
 void check_rect(const Roi::Rect& rect, Size image) {
-  // Differences, because sums of numbers that a user typed could overflow.
+  // Compares differences, because sums of user input could overflow.
   if (rect.width < 1 || rect.height < 1 || rect.x < 0 || rect.y < 0 || rect.width > image.width - rect.x ||
       rect.height > image.height - rect.y)
     throw UsageError("The ROI rectangle " + std::to_string(rect.x) + "," + std::to_string(rect.y) + "," +

@@ -16,17 +16,17 @@
 namespace dic::analysis {
 namespace {
 
-constexpr int kSamples = 7;          // along each axis
+constexpr int kSamples = 7;          // number of samples along each axis
 constexpr int kSmallestLevel = 96;   // shorter side of a level of the pyramid, px
 constexpr int kMainLobe = 3;         // a match closer than this is the sample itself, px
-constexpr float kRepeats = 0.7f;     // zncc of a sample with another place that is looked at more closely
+constexpr float kRepeats = 0.7f;     // zncc of a sample with another place that is examined more closely
 constexpr int kLeastRepeats = 3;     // samples that must repeat at the same distance
-constexpr std::size_t kPeriods = 6;  // that every point is compared at, both ways
-constexpr float kSure = 0.9f;        // zncc of another match: no more is looked for
-constexpr int kIterations = 10;      // of a match: its start is good, or it is none
+constexpr std::size_t kPeriods = 6;  // number of periods that every point is compared at, in both directions
+constexpr float kSure = 0.9f;        // zncc of another match that ends the search
+constexpr int kIterations = 10;      // iterations of a match, whose start is good if it is one
 
-/// Samples of a level, px: large ones where blobs are large, within the distances that the next level does
-/// not resolve.
+/// Sizes of the search in a level, px: large samples where blobs are large, within distances that the next
+/// level does not resolve.
 struct LevelSearch {
   int side, reach;
 };
@@ -50,8 +50,8 @@ double reachable(const TrackOptions& options) {
 
 class SelfSimilarity {
  public:
-  SelfSimilarity(const TrackOptions& options, ImageView reference, ImageView roi, const Points& points,
-                 ThreadPool& pool)
+  SelfSimilarity(const TrackOptions& options, ImageView reference, ImageView roi,
+                 const fields::Points& points, ThreadPool& pool)
       : options_(options),
         reference_(reference),
         roi_(roi),
@@ -71,15 +71,15 @@ class SelfSimilarity {
   }
 
  private:
-  /// Points on a coarse lattice.
+  /// Returns points on a coarse lattice.
   std::vector<std::int64_t> samples() const {
-    const Grid& grid = points_.grid;
+    const Grid& grid = points_.grid();
     std::vector<std::int64_t> out;
     for (int j = 0; j < kSamples; ++j)
       for (int i = 0; i < kSamples; ++i) {
         const std::int64_t column = (2 * i + 1) * std::int64_t{grid.nx} / (2 * kSamples),
                            row = (2 * j + 1) * std::int64_t{grid.ny} / (2 * kSamples);
-        const std::int64_t point = points_.point_at[row * grid.nx + column];
+        const std::int64_t point = points_.nodes->point_at[row * grid.nx + column];
         if (point >= 0 && std::find(out.begin(), out.end(), point) == out.end()) out.push_back(point);
       }
     return out;
@@ -118,7 +118,7 @@ class SelfSimilarity {
       take_peaks(surfaces_.surface<float>(pair), reach, reduction);
   }
 
-  /// Of shifts and their opposites, one is enough.
+  /// Takes peaks from one half of the shifts, since opposite shifts are equivalent.
   void take_peaks(const float* scores, int reach, int reduction) {
     const int nx = 2 * reach + 1;
     for (int b = reach; b < 2 * reach; ++b)
@@ -164,7 +164,7 @@ class SelfSimilarity {
         if (refiner_.reference_status(i) == Status::ok) usable_.push_back(i);
     }
     const std::vector<std::int64_t>& usable() const { return usable_; }
-    /// The matches around `at` of the points `which`, in that order.
+    /// Matches the points `which` around the offset `at`; results are in that order.
     std::vector<RefinedPoint> match(const std::vector<std::int64_t>& which, const Offset& at) const {
       ShapeParameters start;
       start.u = at.u;
@@ -228,14 +228,14 @@ class SelfSimilarity {
     return p.status == Status::ok && distance >= kMainLobe && distance <= reach_;
   }
 
-  /// Points without another match, among others of that kind.
+  /// Marks points that have no other match, and whose neighbours have none either.
   void mark_unique(const std::vector<std::int64_t>& which, std::vector<float>& best) const {
-    const Grid& grid = points_.grid;
+    const Grid& grid = points_.grid();
     const std::vector<float> before = best;
     for (const std::int64_t i : which) {
       bool unique = before[i] == track::kNoAlternative;
       track::for_each_neighbour(
-          grid.nx, grid.ny, points_.point_at.data(), points_.node_of[i],
+          grid.nx, grid.ny, points_.nodes->point_at.data(), points_.nodes->node_of[i],
           [&](std::int64_t n) { unique = unique && before[n] == track::kNoAlternative; });
       if (unique) best[i] = track::kUnique;
     }
@@ -243,7 +243,7 @@ class SelfSimilarity {
 
   const TrackOptions& options_;
   const ImageView reference_, roi_;
-  const Points& points_;
+  const fields::Points& points_;
   const double reach_;
   ThreadPool& pool_;
   Correlator correlator_;
@@ -254,7 +254,7 @@ class SelfSimilarity {
 }  // namespace
 
 std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
-                                     const Points& points, ThreadPool& pool) {
+                                     const fields::Points& points, ThreadPool& pool) {
   return SelfSimilarity(options, reference, roi, points, pool).run();
 }
 

@@ -4,15 +4,15 @@
 #include <dic/track.hpp>
 #include <vector>
 
-#include "analysis/points.hpp"
 #include "core/parallel.hpp"
+#include "fields/points.hpp"
 
 namespace dic::analysis {
 
-/// For each point, how good the best other match of its subset in the reference itself is, within the motion
-/// that the search allows (see Points::alternatives); empty where the texture does not repeat itself, which
-/// a few samples tell. Throws what the correlation throws.
+/// Finds, for each point, the quality of the best other match of its subset in the reference itself, within
+/// the motion that the search allows (see ReferenceAnalysis::alternatives). Empty if the texture does not
+/// repeat itself, as judged from a few samples. Throws what the correlation throws.
 std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
-                                     const Points& points, ThreadPool& pool);
+                                     const fields::Points& points, ThreadPool& pool);
 
 }  // namespace dic::analysis

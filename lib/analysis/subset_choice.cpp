@@ -8,15 +8,15 @@
 namespace dic::analysis {
 namespace {
 
-constexpr int kSmallest = 11, kLargest = 101;  ///< px, odd
-constexpr std::int64_t kSamples = 500;         ///< points that are looked at
-constexpr double kShare = 0.9;                 ///< of them that must be as good as demanded
+constexpr int kSmallest = 11, kLargest = 101;  ///< range of subsets, px, odd
+constexpr std::int64_t kSamples = 500;         ///< number of points that are examined
+constexpr double kShare = 0.9;                 ///< share of these points that must be as good as demanded
 
 /// Some points, spread evenly over all.
 struct Sample {
   std::vector<int> x, y;
 
-  explicit Sample(const Points& points) {
+  explicit Sample(const fields::Points& points) {
     const std::int64_t count = std::min(kSamples, points.size());
     for (std::int64_t k = 0; k < count; ++k) {
       // Multiples of the golden ratio are spread evenly along rows and columns.
@@ -31,10 +31,10 @@ struct Sample {
 
 }  // namespace
 
-int smallest_subset(refine::SubsetSigmas& sigmas, const Points& points, double noise, double demanded,
+int smallest_subset(refine::SubsetSigmas& sigmas, const fields::Points& points, double noise, double demanded,
                     int largest) {
   const Sample sample(points);
-  /// What nine of ten points keep.
+  /// The sigma that nine of ten points do not exceed.
   const auto sigma_of = [&](int subset) {
     std::vector<double> found = sigmas.of(subset, sample.x, sample.y);
     const auto at =
@@ -42,7 +42,7 @@ int smallest_subset(refine::SubsetSigmas& sigmas, const Points& points, double n
     std::nth_element(found.begin(), at, found.end());
     return noise * *at;
   };
-  // Bisection over the odd numbers 2 k + 1: too_small is known to be too small, or is one below the range.
+  // Bisection over the odd numbers 2 k + 1: too_small is known to be too small, or one below the range.
   int too_small = kSmallest / 2 - 1, large_enough = (std::min(kLargest, largest) - 1) / 2;
   while (large_enough - too_small > 1) {
     const int middle = (too_small + large_enough) / 2;

@@ -2,15 +2,15 @@
 
 #include <dic/track.hpp>
 
-#include "analysis/points.hpp"
+#include "fields/points.hpp"
 #include "refine/subset_sigmas.hpp"
 
 namespace dic::analysis {
 
 /// The smallest subset, 11 to 101 px and at most `largest`, whose predicted sigma_u and sigma_v are at most
-/// `demanded` px at nine of ten points; the largest where none is that good. sigmas: of the reference as it
-/// is measured. noise: standard deviation that leads to sigma by the matrix of a subset alone, grey levels.
-int smallest_subset(refine::SubsetSigmas& sigmas, const Points& points, double noise, double demanded,
+/// `demanded` px at nine of ten points; the largest if none is that good. sigmas: of the reference as it is
+/// measured. noise: standard deviation, grey levels, that leads to sigma by the matrix of a subset alone.
+int smallest_subset(refine::SubsetSigmas& sigmas, const fields::Points& points, double noise, double demanded,
                     int largest);
 
 }  // namespace dic::analysis

@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 constexpr int kLeastTurns = 8;
 
 /// The input files of the commands, made on demand, and their output folder.
-class Workbench {
+class CommandFiles {
  public:
-  explicit Workbench(int threads) : threads_(threads) {}
+  explicit CommandFiles(int threads) : threads_(threads) {}
 
   /// Frames of speckle that moves by several px and stretches by 0.5 % in all.
   std::vector<std::string> frames(int side, int count) const {
@@ -77,20 +77,20 @@ struct FixedCommand {
 struct PlannedCommand {
   std::string name;
   bool tracks;
-  std::function<Words(const Workbench&)> arguments;
+  std::function<Words(const CommandFiles&)> arguments;
 };
 
 PlannedCommand track(const std::string& name, int side, int frames, const Words& options) {
-  return {name, true, [=](const Workbench& bench) {
-            const Words output{"--output", bench.output(), "--force"};
-            return joined(joined(joined({"track"}, bench.frames(side, frames)), output), options);
+  return {name, true, [=](const CommandFiles& files) {
+            const Words output{"--output", files.output(), "--force"};
+            return joined(joined(joined({"track"}, files.frames(side, frames)), output), options);
           }};
 }
 
 PlannedCommand match(const std::string& name, int side, const Words& options) {
-  return {name, false, [=](const Workbench& bench) {
-            const Words images = bench.frames(side, 2);
-            return joined({"match", bench.cut_from(images[0]), images[1]}, options);
+  return {name, false, [=](const CommandFiles& files) {
+            const Words images = files.frames(side, 2);
+            return joined({"match", files.cut_from(images[0]), images[1]}, options);
           }};
 }
 
@@ -98,7 +98,7 @@ std::vector<PlannedCommand> fixed_set(const RegressOptions& options, bool gpu) {
   const Words threads{"--threads", std::to_string(options.threads)};
   const Words cpu = joined({"--device", "cpu"}, threads), cuda = joined({"--device", "cuda"}, threads);
   std::vector<PlannedCommand> set{
-      {"start", false, [](const Workbench&) { return Words{"--version"}; }},
+      {"start", false, [](const CommandFiles&) { return Words{"--version"}; }},
       track("cpu pair", 1024, 2, cpu),
       track("cpu pair order 2", 1024, 2, joined(cpu, {"--order", "2"})),
       track("cpu sequence", 512, 11, cpu),
@@ -113,7 +113,7 @@ std::vector<PlannedCommand> fixed_set(const RegressOptions& options, bool gpu) {
 
 /// The commands of the set named in `only`. Throws UsageError for an unknown name.
 std::vector<FixedCommand> chosen(const std::vector<PlannedCommand>& set, const Words& only,
-                                 const Workbench& bench) {
+                                 const CommandFiles& files) {
   std::string names;
   for (const PlannedCommand& command : set) names += (names.empty() ? "" : ", ") + command.name;
   for (const std::string& name : only)
@@ -122,7 +122,7 @@ std::vector<FixedCommand> chosen(const std::vector<PlannedCommand>& set, const W
   std::vector<FixedCommand> out;
   for (const PlannedCommand& command : set)
     if (only.empty() || std::ranges::find(only, command.name) != only.end())
-      out.push_back({command.name, command.arguments(bench), command.tracks});
+      out.push_back({command.name, command.arguments(files), command.tracks});
   return out;
 }
 
@@ -142,24 +142,24 @@ void add(SpeedReport& report, const std::string& command, const std::string& mea
   report.times.push_back({command, measure, {seconds}});
 }
 
-void run_once(const fs::path& program, const FixedCommand& command, const Workbench& bench,
+void run_once(const fs::path& program, const FixedCommand& command, const CommandFiles& files,
               SpeedReport& report) {
   const ProcessTime time = time_process(program, command.arguments);
   add(report, command.name, "wall", time.wall);
   add(report, command.name, "cpu", time.cpu);
   if (!command.tracks) return;
-  for (const auto& [stage, seconds] : stages_of(bench.output() / "run.json"))
+  for (const auto& [stage, seconds] : stages_of(files.output() / "run.json"))
     add(report, command.name, stage, seconds);
 }
 
 /// Runs both programs, the other one first in every second turn, so that neither always profits from the
 /// caches that the other filled.
 void run_turn(int turn, const fs::path& own, const fs::path& other, const FixedCommand& command,
-              const Workbench& bench, BothReports& reports) {
+              const CommandFiles& files, BothReports& reports) {
   const bool other_first = turn % 2 == 0;
-  if (!other.empty() && other_first) run_once(other, command, bench, reports.other);
-  run_once(own, command, bench, reports.own);
-  if (!other.empty() && !other_first) run_once(other, command, bench, reports.other);
+  if (!other.empty() && other_first) run_once(other, command, files, reports.other);
+  run_once(own, command, files, reports.own);
+  if (!other.empty() && !other_first) run_once(other, command, files, reports.other);
 }
 
 bool uses_gpu(const RegressOptions& options) {
@@ -181,11 +181,11 @@ BothReports run_by_turns(const fs::path& own, const fs::path& other, const Regre
                          const std::string& command, const std::function<void(int)>& on_turn,
                          const std::stop_token& stop) {
   if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
-  const Workbench bench(options.threads);
+  const CommandFiles files(options.threads);
   const bool gpu = uses_gpu(options);
-  const std::vector<FixedCommand> set = chosen(fixed_set(options, gpu), options.only, bench);
+  const std::vector<FixedCommand> set = chosen(fixed_set(options, gpu), options.only, files);
   BothReports warm_up;
-  for (const FixedCommand& each : set) run_turn(0, own, other, each, bench, warm_up);
+  for (const FixedCommand& each : set) run_turn(0, own, other, each, files, warm_up);
   Options machine;
   machine.device = gpu ? "cuda" : "cpu";
   machine.threads = options.threads;
@@ -194,7 +194,7 @@ BothReports run_by_turns(const fs::path& own, const fs::path& other, const Regre
   for (int turn = 0; turn < options.turns; ++turn) {
     for (const FixedCommand& each : set) {
       if (stop.stop_requested()) throw Cancelled("The benchmark was cancelled.");
-      run_turn(turn, own, other, each, bench, reports);
+      run_turn(turn, own, other, each, files, reports);
     }
     if (on_turn) on_turn(turn + 1);
   }

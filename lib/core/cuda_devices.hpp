@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <dic/image.hpp>
 #include <dic/info.hpp>
 #include <string>
@@ -29,6 +30,6 @@ struct CudaCeiling {
   double per_second = 0;
 };
 /// Measures GPU number `ordinal` and returns the best of the repeats. Throws DeviceError.
-std::vector<CudaCeiling> measure_cuda_ceilings(int ordinal, int repeats);
+DIC_INTERNAL_API std::vector<CudaCeiling> measure_cuda_ceilings(int ordinal, int repeats);
 
 }  // namespace dic

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ struct DeviceName {
 
 /// Parses "cpu", "cuda" (the first GPU), "cuda:N", "cuda:N,M", "cuda:all" and the same forms of "opencl".
 /// Throws UsageError for any other text.
-DeviceName parse_device(const std::string& text);
+DIC_INTERNAL_API DeviceName parse_device(const std::string& text);
 /// Like parse_device(), for tracking and refinement: throws UsageError for "opencl", which cannot do these.
 DeviceName parse_tracking_device(const std::string& text);
 

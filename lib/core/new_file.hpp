@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <filesystem>
 #include <system_error>
 
@@ -13,7 +14,7 @@ class NewFile {
   /// Creates the empty temporary file. On failure, `error` says why, and the object must not be used.
   NewFile(const std::filesystem::path& path, std::error_code& error);
   /// Removes the temporary file unless it was committed.
-  ~NewFile();
+  DIC_INTERNAL_API ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <dic/export.hpp>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -20,22 +21,23 @@ class ThreadPool {
  public:
   /// threads: that work on a loop, including the one that calls; 0 = one per core. The others start with the
   /// first loop that they can help with.
-  explicit ThreadPool(int threads = 0);
+  DIC_INTERNAL_API explicit ThreadPool(int threads = 0);
   /// No loop may run.
-  ~ThreadPool();
+  DIC_INTERNAL_API ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int size() const;
+  DIC_INTERNAL_API int size() const;
 
   /// Runs body(begin, end, worker) over [0, n) in chunks of `grain`, handed out in order to the next free
   /// thread. 0 <= worker < size() names the thread within this loop, for scratch memory; the caller is 0.
   /// Returns when all is done. The first exception of a body ends the loop early and is thrown again here.
   /// most_threads: that work on this loop; 0 = as many as the pool has. Throws std::system_error if the
   /// system starts no more threads.
-  void parallel_for(std::int64_t n, std::int64_t grain,
-                    const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body,
-                    int most_threads = 0);
+  DIC_INTERNAL_API void parallel_for(
+      std::int64_t n, std::int64_t grain,
+      const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body,
+      int most_threads = 0);
 
  private:
   struct Impl;

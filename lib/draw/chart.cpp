@@ -33,8 +33,8 @@ struct Axis {
     return found;
   }
   std::vector<double> round_numbers() const {
-    const double wanted = (max - min) / 8, power = std::pow(10, std::floor(std::log10(wanted)));
-    const double spacing = power * (wanted <= 2 * power ? 2 : wanted <= 5 * power ? 5 : 10);
+    const double least = (max - min) / 8, power = std::pow(10, std::floor(std::log10(least)));
+    const double spacing = power * (least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10);
     std::vector<double> found;
     for (double k = std::ceil(min / spacing); k * spacing <= max; ++k) found.push_back(k * spacing);
     return found;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/draw.hpp>
+#include <dic/export.hpp>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -25,7 +26,7 @@ struct Chart {
 };
 
 /// Draws a chart into a file. Throws FileError.
-void write_chart(const std::filesystem::path& path, const Chart& chart,
-                 const CanvasFactory& canvases = png_canvases());
+DIC_INTERNAL_API void write_chart(const std::filesystem::path& path, const Chart& chart,
+                                  const CanvasFactory& canvases = png_canvases());
 
 }  // namespace dic::draw

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/camera.hpp>
+#include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/result.hpp>
 #include <string>
@@ -11,7 +12,7 @@
 namespace dic::draw {
 
 /// Fields of frames to draw. Several threads may call it at the same time.
-class DrawnFields {
+class DIC_INTERNAL_API DrawnFields {
  public:
   virtual ~DrawnFields() = default;
   virtual const ResultInfo& info() const = 0;
@@ -23,7 +24,7 @@ class DrawnFields {
 };
 
 /// The fields of a result, which must outlive this object.
-class ResultFields final : public DrawnFields {
+class DIC_INTERNAL_API ResultFields final : public DrawnFields {
  public:
   /// camera: camera of the result, or null.
   ResultFields(const Result& result, const Camera* camera) : result_(result), camera_(camera) {}

@@ -159,8 +159,8 @@ class Overlay {
   void vectors(const MovedGrid& grid) {
     const Grid& nodes = grid.grid();
     constexpr double kArrows = 20;
-    const double wanted = std::max(nodes.nx, nodes.ny) / kArrows;
-    const int stride = std::max(1, static_cast<int>(std::lround(wanted)));
+    const double exact_stride = std::max(nodes.nx, nodes.ny) / kArrows;
+    const int stride = std::max(1, static_cast<int>(std::lround(exact_stride)));
     const auto first = [&](int count) { return (count - 1) % stride / 2; };
     std::vector<std::pair<cv::Point2d, cv::Point2d>> arrows;  // position and displacement, px
     std::vector<double> lengths;

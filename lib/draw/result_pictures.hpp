@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/draw.hpp>
+#include <dic/export.hpp>
 #include <dic/result.hpp>
 #include <filesystem>
 #include <functional>
@@ -21,7 +22,7 @@ struct Quantity {
 
 /// The options of a quantity: symbol, unit and mm_per_px. unit: "1" = none.
 FigureOptions options_for(const ResultInfo& info, const std::string& name, const std::string& unit);
-FigureOptions options_for(const Result& result, const std::string& name);
+DIC_INTERNAL_API FigureOptions options_for(const Result& result, const std::string& name);
 
 /// Draws pictures of frames.
 class ResultPictures {
@@ -34,10 +35,11 @@ class ResultPictures {
   };
 
   /// The fields must outlive this object.
-  ResultPictures(const DrawnFields& fields, std::vector<Quantity> quantities, CanvasFactory canvases);
+  DIC_INTERNAL_API ResultPictures(const DrawnFields& fields, std::vector<Quantity> quantities,
+                                  CanvasFactory canvases);
   /// Draws all quantities of the frames on several threads. Several threads request images only if
   /// `parallel_images` is true. Throws FileError.
-  void write(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const;
+  DIC_INTERNAL_API void write(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const;
 
  private:
   void write_some(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const;

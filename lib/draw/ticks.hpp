@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,6 @@ struct Ticks {
 double round_below(double value);
 
 /// A number in few characters: "0.5", "20", "1e+06".
-std::string short_number(double value);
+DIC_INTERNAL_API std::string short_number(double value);
 
 }  // namespace dic::draw

@@ -69,11 +69,11 @@ cv::Mat reduced(const ImageView& image, int reduction) {
   return out;
 }
 
-/// The strongest features where `wanted` is not zero. SIFT's own limit would also count features elsewhere.
-Features features_of(const cv::Mat& image, const cv::Mat& wanted, int most) {
+/// The strongest features where `mask` is not zero. SIFT's own limit would also count features elsewhere.
+Features features_of(const cv::Mat& image, const cv::Mat& mask, int most) {
   Features out;
   const auto sift = cv::SIFT::create(0, 3, kContrast);
-  sift->detect(image, out.points, wanted);
+  sift->detect(image, out.points, mask);
   cv::KeyPointsFilter::retainBest(out.points, most);
   sift->compute(image, out.points, out.descriptors);
   return out;
@@ -204,9 +204,9 @@ cv::Matx23d view_along(double angle, const cv::Size& size, cv::Size& seen) {
   return {linear(0, 0), linear(0, 1), -left, linear(1, 0), linear(1, 1), -top};
 }
 
-void find_in_view(const cv::Mat& view, const cv::Mat& wanted, const cv::Matx23d& map, const Features& current,
+void find_in_view(const cv::Mat& view, const cv::Mat& mask, const cv::Matx23d& map, const Features& current,
                   int reduction, std::vector<LocalMotion>& out) {
-  const std::vector<Match> all = matches(features_of(view, wanted, kReferenceFeatures), current, map);
+  const std::vector<Match> all = matches(features_of(view, mask, kReferenceFeatures), current, map);
   Affine affine;
   for (const Match& match : all)
     if (find_affine(all, match, affine)) out.push_back(motion_of(match, affine, reduction));
@@ -214,16 +214,16 @@ void find_in_view(const cv::Mat& view, const cv::Mat& wanted, const cv::Matx23d&
 
 }  // namespace
 
-std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView wanted, ImageView current,
+std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView mask, ImageView current,
                                             Stretch stretch) {
   const int reduction = reduction_of(current);
   const cv::Mat image = reduced(reference, reduction);
-  cv::Mat mask;
-  cv::resize(as_mat(wanted), mask, image.size(), 0, 0, cv::INTER_NEAREST);
+  cv::Mat reduced_mask;
+  cv::resize(as_mat(mask), reduced_mask, image.size(), 0, 0, cv::INTER_NEAREST);
   const Features features = features_of(reduced(current, reduction), kCurrentFeatures);
   std::vector<LocalMotion> out;
   if (stretch == Stretch::small) {
-    find_in_view(image, mask, {1, 0, 0, 0, 1, 0}, features, reduction, out);
+    find_in_view(image, reduced_mask, {1, 0, 0, 0, 1, 0}, features, reduction, out);
     return out;
   }
   for (int k = 0; k < 4; ++k) {
@@ -231,7 +231,7 @@ std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView wante
     const cv::Matx23d map = view_along(k * std::numbers::pi / 4, image.size(), size);
     cv::Mat view, seen;
     cv::warpAffine(image, view, map, size, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
-    cv::warpAffine(mask, seen, map, size, cv::INTER_NEAREST);
+    cv::warpAffine(reduced_mask, seen, map, size, cv::INTER_NEAREST);
     find_in_view(view, seen, map, features, reduction, out);
   }
   return out;

@@ -24,8 +24,8 @@ enum class Stretch {
 /// bodies have motions of their own, and features that agree with nothing have none. Motions are good to
 /// about 1 px; the refinement starts from them.
 ///
-/// wanted: u8, as large as the reference; only features where it is not zero are searched.
-std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView wanted, ImageView current,
+/// mask: u8, as large as the reference; only features where it is not zero are searched.
+std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView mask, ImageView current,
                                             Stretch stretch);
 
 }  // namespace dic::features

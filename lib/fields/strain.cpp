@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "fields/strain_sigmas.hpp"
 
 namespace dic {
 namespace fields {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <dic/image.hpp>
 #include <filesystem>
 #include <span>
@@ -18,7 +19,7 @@
 namespace dic::image {
 
 /// Why an image cannot be read: the end of a sentence that begins with the file's name.
-class Refusal : public std::runtime_error {
+class DIC_INTERNAL_API Refusal : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
@@ -33,7 +34,7 @@ void check_size(std::int64_t width, std::int64_t height);
 
 /// Throws Refusal if a file is far too small for the image size in its header, so that a few bytes cannot
 /// make the program allocate gigabytes. A large blank image of 2000 pixels per byte still passes.
-void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes);
+DIC_INTERNAL_API void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes);
 
 Image decode_jpeg(std::span<const std::uint8_t> bytes);
 /// Decodes a PNG; modifies the bytes.

@@ -117,8 +117,8 @@ void check_blocks(TIFF* tiff, const Layout& layout, std::uint64_t file_bytes) {
   if (!is_packed && stored < bits / 8) throw damaged("TIFF", "parts of its image data are missing");
 }
 
-void check_read(tmsize_t got, tmsize_t wanted) {
-  if (got < wanted) throw damaged("TIFF", "its image data are incomplete");
+void check_read(tmsize_t got, tmsize_t expected) {
+  if (got < expected) throw damaged("TIFF", "its image data are incomplete");
 }
 
 /// Checks deflated data: libtiff does not read the checksum at their end, and so misses wrong data before it.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -31,7 +32,8 @@ class OutputFile {
  public:
   /// Creates the file; one of that name is replaced.
   /// `shown`: the name in messages, where the file has a temporary one.
-  explicit OutputFile(const std::filesystem::path& path, const std::filesystem::path& shown = {});
+  DIC_INTERNAL_API explicit OutputFile(const std::filesystem::path& path,
+                                       const std::filesystem::path& shown = {});
 
   /// Opens one that is there, to change it.
   static OutputFile open(std::filesystem::path path);
@@ -55,7 +57,8 @@ class OutputFile {
 
   /// Attributes of the group or dataset `object`; one of that name is replaced. Text is UTF-8 of variable
   /// length, which h5py and MATLAB hand out as strings.
-  void set_attribute(const std::string& object, const std::string& name, std::string_view text);
+  DIC_INTERNAL_API void set_attribute(const std::string& object, const std::string& name,
+                                      std::string_view text);
   void set_attribute(const std::string& object, const std::string& name, std::span<const std::string> texts);
   /// Text of fixed length, not empty: for readers that insist.
   void set_ascii_attribute(const std::string& object, const std::string& name, std::string_view text);
@@ -85,7 +88,7 @@ class OutputFile {
   void write_text(const std::string& name, std::string_view text);
 
   /// A dataset [n] of text.
-  void write_texts(const std::string& name, const std::vector<std::string>& texts);
+  DIC_INTERNAL_API void write_texts(const std::string& name, const std::vector<std::string>& texts);
 
   /// A dataset [unlimited, item...] with no items yet.
   template <typename T>
@@ -110,9 +113,9 @@ class OutputFile {
   /// Another name of a dataset that is there.
   void link(const std::string& dataset, const std::string& name);
   /// A dataset [n] becomes a dimension scale: what the positions along a dimension of other datasets are.
-  void make_scale(const std::string& dataset);
+  DIC_INTERNAL_API void make_scale(const std::string& dataset);
   /// The scales of the first dimensions of a dataset.
-  void attach_scales(const std::string& dataset, const std::vector<std::string>& scales);
+  DIC_INTERNAL_API void attach_scales(const std::string& dataset, const std::vector<std::string>& scales);
 
   /// Gives an attribute of numbers that is there another value.
   template <typename T>
@@ -121,19 +124,20 @@ class OutputFile {
   }
   /// Throws FileError where a write has failed so far. The arrays of appended items have been written by
   /// then; HDF5 may write its own small records later, up to `publish` or `close`.
-  void check_written();
+  DIC_INTERNAL_API void check_written();
   /// Flushes and closes. Nothing else may be called after it.
-  void close();
+  DIC_INTERNAL_API void close();
 
  private:
-  void write_attribute(const std::string& object, const std::string& name, const Shape& shape, hid_t type,
-                       const void* values);
-  void write_dataset(const std::string& name, const Shape& shape, hid_t type, const void* values);
+  DIC_INTERNAL_API void write_attribute(const std::string& object, const std::string& name,
+                                        const Shape& shape, hid_t type, const void* values);
+  DIC_INTERNAL_API void write_dataset(const std::string& name, const Shape& shape, hid_t type,
+                                      const void* values);
   void write_block(const std::string& name, std::uint64_t index, hid_t type, const void* values);
   void rewrite_attribute(const std::string& object, const std::string& name, hid_t type, const void* value);
-  void create_series(const std::string& name, const Shape& item, hid_t type);
+  DIC_INTERNAL_API void create_series(const std::string& name, const Shape& item, hid_t type);
   void create_joined_series(const std::string& name, const Shape& item, hid_t type);
-  void append_item(const std::string& name, hid_t type, const void* item);
+  DIC_INTERNAL_API void append_item(const std::string& name, hid_t type, const void* item);
   void append_scalar(const std::string& name, hid_t type, const void* item);
   Handle access_list(bool grows);
 

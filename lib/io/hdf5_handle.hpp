@@ -3,6 +3,7 @@
 #include <hdf5.h>
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <type_traits>
 #include <vector>
 
@@ -16,7 +17,7 @@ class Handle {
 
   Handle() = default;
   Handle(hid_t id, Close closer) : id_(id), close_(closer) {}
-  ~Handle();
+  DIC_INTERNAL_API ~Handle();
   Handle(Handle&& other) noexcept;
   Handle& operator=(Handle&& other) noexcept;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,14 +20,14 @@ namespace dic::hdf5 {
 /// itself does with forged records (1.10 trusts the lengths in its global heap) is beyond this.
 class InputFile {
  public:
-  explicit InputFile(std::filesystem::path path);
+  DIC_INTERNAL_API explicit InputFile(std::filesystem::path path);
 
   /// True where a group or dataset of that path is there.
   bool has(const std::string& name) const;
   /// Names of the datasets of a group, sorted.
   std::vector<std::string> datasets(const std::string& group) const;
   /// Of a dataset; a scalar has no dimensions.
-  Shape shape(const std::string& name) const;
+  DIC_INTERNAL_API Shape shape(const std::string& name) const;
   bool is_floating(const std::string& name) const;
   /// Bytes of an element in the file.
   std::size_t element_size(const std::string& name) const;
@@ -61,15 +62,15 @@ class InputFile {
   Handle open_dataset(const std::string& name) const;
   void check_parts(const std::string& name, const Handle& creation) const;
   std::unique_ptr<InputFile> open_part(const std::filesystem::path& file) const;
-  std::size_t elements(const std::string& name, const Shape& count) const;
+  DIC_INTERNAL_API std::size_t elements(const std::string& name, const Shape& count) const;
   template <typename Allocate>
   void read_numbers(const std::string& name, hid_t type, const Allocate& allocate) const {
     const Shape all = shape(name);
     void* values = allocate(elements(name, all));
     read_block(name, Shape(all.size(), 0), all, type, values);
   }
-  void read_block(const std::string& name, const Shape& start, const Shape& count, hid_t type,
-                  void* values) const;
+  DIC_INTERNAL_API void read_block(const std::string& name, const Shape& start, const Shape& count,
+                                   hid_t type, void* values) const;
 
   std::filesystem::path path_;
   mutable std::uintmax_t bytes_ = 0;  // of the file and of its parts

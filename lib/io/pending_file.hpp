@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdio>
+#include <dic/export.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,19 +13,20 @@
 namespace dic {
 
 /// Throws the FileError of a file that cannot be written: its name, the system's reason, what to do.
-[[noreturn]] void throw_cannot_write(const std::filesystem::path& path, const std::string& reason);
+[[noreturn]] DIC_INTERNAL_API void throw_cannot_write(const std::filesystem::path& path,
+                                                      const std::string& reason);
 
 /// A file that is written under a temporary name beside its own and renamed when it is whole, so that a
 /// failure leaves nothing half-written behind and an earlier file untouched; see NewFile.
 class PendingFile {
  public:
   /// Creates the temporary file, empty. Throws FileError, also where `path` is a device, a pipe or a folder.
-  explicit PendingFile(std::filesystem::path path);
+  DIC_INTERNAL_API explicit PendingFile(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
   const std::filesystem::path& temporary() const { return file_->temporary(); }
   /// Renames into place. Throws FileError.
-  void commit();
+  DIC_INTERNAL_API void commit();
 
  private:
   std::filesystem::path path_;
@@ -34,9 +36,9 @@ class PendingFile {
 /// Text that is written piece by piece into a PendingFile. Throws FileError wherever the system refuses.
 class PendingText {
  public:
-  explicit PendingText(std::filesystem::path path);
-  void write(std::string_view text);
-  void commit();
+  DIC_INTERNAL_API explicit PendingText(std::filesystem::path path);
+  DIC_INTERNAL_API void write(std::string_view text);
+  DIC_INTERNAL_API void commit();
 
  private:
   struct Closer {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -15,14 +16,14 @@ class Table {
  public:
   explicit Table(const std::filesystem::path& path) : file_(path) {}
 
-  void cell(std::string_view text);
+  DIC_INTERNAL_API void cell(std::string_view text);
   void cell(const char* text) { cell(std::string_view(text)); }
   void cell(const std::string& text) { cell(std::string_view(text)); }
   void cell(std::int64_t value);
   /// digits: those that count; the rest is rounded.
-  void cell(double value, int digits = 10);
-  void end_row();
-  void commit();
+  DIC_INTERNAL_API void cell(double value, int digits = 10);
+  DIC_INTERNAL_API void end_row();
+  DIC_INTERNAL_API void commit();
 
  private:
   void separate();

@@ -39,7 +39,7 @@ std::span<const Pole> poles(Interpolation interpolation) {
   return kQuinticPoles;
 }
 
-float continued(const float* line, int n, int k) {
+float reflected_element(const float* line, int n, int k) {
   return point_reflected([line](int i) { return line[i * kLanes]; }, n, k);
 }
 
@@ -52,7 +52,7 @@ HWY_ATTR void filter_down(float* lines, int n, Pole pole, bool is_start, float* 
     float power = 1;
     previous[l] = 0;
     for (int k = 0; k <= pole.horizon; ++k, power *= pole.z)
-      previous[l] += power * continued(lines + l, n, -k);
+      previous[l] += power * reflected_element(lines + l, n, -k);
   }
   for (int l = 0; l < kLanes; l += lanes) {
     float* line = lines + l;
@@ -115,7 +115,7 @@ HWY_ATTR void differentiate(const float* lines, int n, int before, int after, In
   const auto tap = [&](int k, float* buffer) -> const float* {
     if (k >= -before && k < n + after) return lines + k * kLanes;
     for (int l = 0; l < kLanes; ++l)
-      buffer[l] = continued(lines - before * kLanes + l, before + n + after, before + k);
+      buffer[l] = reflected_element(lines - before * kLanes + l, before + n + after, before + k);
     return buffer;
   };
   for (int k = 0; k < n; ++k) {

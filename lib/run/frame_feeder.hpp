@@ -37,7 +37,6 @@ class FrameFeeder {
 
  private:
   void feed(const std::stop_token& stop);
-  bool wait_for_room(const std::stop_token& stop);
   bool feed_next(const std::stop_token& stop);
 
   bool keeps_images_;

@@ -178,7 +178,7 @@ void OutputFolder::look_at_earlier_result() {
     return;
   throw FileError(folder_.string() +
                   (state_of_run(folder_) == "running" || state_of_run(folder_) == "interrupted"
-                       ? " holds the result of a run that was ended early: go on with it with --resume, "
+                       ? " holds the result of a run that was ended early: continue it with --resume, "
                          "replace it with --force, or choose another folder with -o."
                        : " already holds a result of dic: choose another folder with -o, or replace it with "
                          "--force."));

@@ -23,7 +23,7 @@ class UniqueStems {
 /// A new result that replaces an earlier one is collected in a subfolder until `commit`: a run that fails
 /// leaves the earlier one as it was. An earlier result without a measured frame does not need `force`.
 ///
-/// A result that a run left unfinished, in the folder or collected in a subfolder, can be gone on with.
+/// A result that a run left unfinished, in the folder or collected in a subfolder, can be continued.
 class OutputFolder {
  public:
   enum class Earlier { refuse, replace, resume };

@@ -56,8 +56,9 @@ std::optional<RunLog::Contents> Results::earlier() const {
   const fs::path path = folder_.resumed() / OutputFolder::kFramesName;
   auto contents = RunLog::read(path);
   if (!contents)
-    throw FileError(path.string() +
-                    " is damaged, and with it what the run had done: begin anew with --force, or elsewhere.");
+    throw FileError(
+        path.string() +
+        " is damaged, and with it what the run had done: start again with --force, or in another folder.");
   return contents;
 }
 

@@ -31,9 +31,7 @@
 #include "track/device_choice.hpp"
 #include "track/stopwatch.hpp"
 
-namespace dic {
-
-using namespace run;
+namespace dic::run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -116,7 +114,7 @@ class Run {
       if (!results_.begun() || summary_.frames.empty()) throw;
       summary_.interrupted = true;
       throw FileError(std::string(failure.what()) + " What was measured is in " +
-                      results_.keep(summary_).string() + ": go on with it with --resume.");
+                      results_.keep(summary_).string() + ": continue it with --resume.");
     }
     return std::move(summary_);
   }
@@ -190,8 +188,8 @@ class Run {
   }
 
   [[noreturn]] void refuse_to_resume(const std::string& why) const {
-    throw UsageError("Cannot go on with the result in " + job_.output.string() + ": " + why +
-                     "; measure into another folder with -o, or anew with --force.");
+    throw UsageError("Cannot continue the result in " + job_.output.string() + ": " + why +
+                     "; measure into another folder with -o, or start again with --force.");
   }
 
   /// Continues an earlier run. Throws UsageError if this run differs from it.
@@ -472,6 +470,9 @@ class Run {
 };
 
 }  // namespace
+}  // namespace dic::run
+
+namespace dic {
 
 double TrackJob::scale() const {
   return options.camera && options.camera->scale_mm_per_px() > 0 ? options.camera->scale_mm_per_px()
@@ -498,7 +499,7 @@ TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress, 
                          const FieldCallback& on_field) {
   for (const std::string& problem : job.validate()) throw UsageError(problem);
   const auto open = [&](const auto&) { return open_frames(job.frames); };
-  return Run(job, open, {progress, on_field, {}}, std::move(stop)).execute();
+  return run::Run(job, open, {progress, on_field, {}}, std::move(stop)).execute();
 }
 
 TrackSummary watch_folder(TrackJob job, const WatchOptions& options, const WatchCallback& on_frame,
@@ -511,7 +512,7 @@ TrackSummary watch_folder(TrackJob job, const WatchOptions& options, const Watch
     return std::make_unique<run::WatchedFolder>(options, known, most, stop);
   };
   try {
-    return Run(job, open, {{}, {}, on_frame}, {}).execute();
+    return run::Run(job, open, {{}, {}, on_frame}, {}).execute();
   } catch (const std::out_of_range&) {
     throw Cancelled("No image came into " + options.folder.string() + ": nothing was written.");
   }

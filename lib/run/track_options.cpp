@@ -9,9 +9,7 @@
 #include "core/number_text.hpp"
 #include "run/frame_times.hpp"
 
-namespace dic {
-
-using namespace run;
+namespace dic::run {
 namespace {
 
 [[noreturn]] void refuse(const std::string& name, const std::string& what, const std::string& text) {
@@ -268,7 +266,7 @@ TrackOption order() {
   return {.name = "order",
           .kind = OptionKind::choice,
           .choices = choices,
-          .help = "Shape function: 0 translation, 1 affine, 2 quadratic; auto: 1 or 2, point by point",
+          .help = "Shape function: 0 translation, 1 affine, 2 quadratic; auto: 1 or 2, chosen at each point",
           .set = set,
           .get = get};
 }
@@ -326,7 +324,8 @@ std::vector<TrackOption> input_options() {
   };
 }
 
-std::vector<TrackOption> measurement_options() {
+/// Grid of points, subsets and search.
+std::vector<TrackOption> subset_options() {
   return {
       number(
           "subset", "INT", [](auto& job) -> auto& { return job.options.refine.subset; },
@@ -341,6 +340,12 @@ std::vector<TrackOption> measurement_options() {
       number_or(
           "auto", "search", "PX", [](auto& job) -> auto& { return job.options.search; },
           "Search range in px around the prediction"),
+  };
+}
+
+/// Parts of the algorithm that refines a point and judges it.
+std::vector<TrackOption> refinement_options() {
+  return {
       choice<Interpolation>(
           "interpolation", [](auto& job) -> auto& { return job.options.refine.interpolation; },
           "B-spline of the current image"),
@@ -373,6 +378,12 @@ std::vector<TrackOption> measurement_options() {
       negation(
           "no-outliers", [](auto& job) -> auto& { return job.options.outliers.enabled; },
           "Do not mark points that contradict their neighbours"),
+  };
+}
+
+/// Steps after the refinement of the points: the common field and strain.
+std::vector<TrackOption> field_options() {
+  return {
       flag(
           "global", [](auto& job) -> auto& { return job.options.global.enabled; },
           "Fit one field to all subsets together (augmented Lagrangian DIC): less noise"),
@@ -479,16 +490,21 @@ std::vector<TrackOption> all_options() {
     }
   };
   add("Input", input_options());
-  add("Measurement", measurement_options());
+  add("Measurement", subset_options());
+  add("Measurement", refinement_options());
+  add("Measurement", field_options());
   add("Output", output_options());
   add("Running", running_options());
   return all;
 }
 
 }  // namespace
+}  // namespace dic::run
+
+namespace dic {
 
 const std::vector<TrackOption>& track_options() {
-  static const std::vector<TrackOption> options = all_options();
+  static const std::vector<TrackOption> options = run::all_options();
   return options;
 }
 

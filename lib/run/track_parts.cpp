@@ -23,8 +23,7 @@
 #include "run/run_log.hpp"
 #include "track/stopwatch.hpp"
 
-namespace dic {
-using namespace run;
+namespace dic::run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,7 +112,7 @@ Plan read_plan(const TrackJob& job, const Sequence& sequence) {
   if (!json.is_object() || !json.contains("frames") || !json.contains("first") || !json.contains("rows"))
     throw FileError(plan_file(job).string() + " is damaged: measure into another folder with -o.");
   if (json["frames"] != sequence.current())
-    throw UsageError("Cannot go on with the parts in " + parts_folder(job).string() + ": they are of " +
+    throw UsageError("Cannot continue the parts in " + parts_folder(job).string() + ": they are of " +
                      json["frames"].dump() + " frames, now there are " + std::to_string(sequence.current()) +
                      "; measure into another folder with -o.");
   return {json["first"], json["rows"]};
@@ -181,7 +180,7 @@ RunLog::Contents log_of(const TrackJob& part) {
   const auto contents = RunLog::read(part.output / OutputFolder::kFramesName);
   if (!contents || !is_complete(part.output))
     throw FileError("The part of the result in " + part.output.string() +
-                    " is not complete: go on with it with --resume.");
+                    " is not complete: continue it with --resume.");
   return *contents;
 }
 
@@ -362,9 +361,7 @@ class Join {
   std::vector<fs::path> tables_;  ///< one table for each measured frame, if there are any
 };
 
-}  // namespace
-
-std::vector<TrackJob> plan_parts(const TrackJob& job, int processes) {
+std::vector<TrackJob> plan(const TrackJob& job, int processes) {
   check_can_be_divided(job);
   const Sequence sequence(job);
   std::error_code ignored;
@@ -373,7 +370,7 @@ std::vector<TrackJob> plan_parts(const TrackJob& job, int processes) {
   if (is_planned && !job.resume)
     throw UsageError(
         job.output.string() +
-        " holds parts of a run that was ended early, or its result: go on with it with --resume, or "
+        " holds parts of a run that was ended early, or its result: continue it with --resume, or "
         "choose another folder with -o.");
   if (!is_planned) {
     const OutputFolder check(job.output, OutputFolder::Earlier::refuse);
@@ -383,11 +380,18 @@ std::vector<TrackJob> plan_parts(const TrackJob& job, int processes) {
   return jobs_of(job, sequence, read_plan(job, sequence));
 }
 
+}  // namespace
+}  // namespace dic::run
+
+namespace dic {
+
+std::vector<TrackJob> plan_parts(const TrackJob& job, int processes) { return run::plan(job, processes); }
+
 std::vector<TrackJob> planned_parts(const TrackJob& job) {
-  const Sequence sequence(job);
-  return jobs_of(job, sequence, read_plan(job, sequence));
+  const run::Sequence sequence(job);
+  return run::jobs_of(job, sequence, run::read_plan(job, sequence));
 }
 
-TrackSummary join_parts(const TrackJob& job) { return Join(job).run(); }
+TrackSummary join_parts(const TrackJob& job) { return run::Join(job).run(); }
 
 }  // namespace dic

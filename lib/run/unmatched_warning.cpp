@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace dic {
+namespace dic::run {
 namespace {
 
 /// Reads the reference and a frame of a run from their files.
@@ -23,6 +23,9 @@ std::optional<std::pair<Image, Image>> images_of(const TrackJob& job, const std:
 }
 
 }  // namespace
+}  // namespace dic::run
+
+namespace dic {
 
 std::string unmatched_warning(const TrackJob& job, const TrackSummary& summary) {
   const auto measured = [](const FrameSummary& frame) {
@@ -43,7 +46,7 @@ std::string unmatched_warning(const TrackJob& job, const TrackSummary& summary) 
     warning += " in " + std::to_string(unmatched) + " of " + std::to_string(processed) + " frames (" +
                first->file + (unmatched > 1 ? ", ..." : "") + ")";
   warning += "; run.json counts the reasons. ";
-  const auto images = images_of(job, first->file);
+  const auto images = run::images_of(job, first->file);
   return warning + (images ? likely_reason(images->first, images->second, first->counts)
                            : likely_reason({}, {}, first->counts));
 }

@@ -103,7 +103,7 @@ WatchedFolder::WatchedFolder(const WatchOptions& options, const std::vector<std:
   for (const std::string& name : known)
     if (file_stamp(options.folder / name).empty())
       throw FileError((options.folder / name).string() +
-                      " was measured, but is not there any more: put it back, or begin anew with --force.");
+                      " was measured, but is not there any more: put it back, or start again with --force.");
 }
 
 WatchedFolder::~WatchedFolder() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <dic/image.hpp>
 #include <dic/synth.hpp>
 #include <vector>
@@ -12,8 +13,8 @@ namespace dic::synth {
 class Synthesizer {
  public:
   /// Throws UsageError.
-  explicit Synthesizer(const SynthOptions& options);
-  Image frame(int i);
+  DIC_INTERNAL_API explicit Synthesizer(const SynthOptions& options);
+  DIC_INTERNAL_API Image frame(int i);
 
  private:
   std::vector<double> blob_sums(int i);

@@ -13,36 +13,39 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/points.hpp"
+#include "analysis/reference_analysis.hpp"
+#include "fields/points.hpp"
 
-/// What a backend (CPU, CUDA) of tracking offers. `Sequence` decides which image a frame is compared with,
-/// and leaves images and points to the backend, wherever they lie.
+/// The interface of a tracking backend (CPU, CUDA). `Sequence` decides which image a frame is compared with.
+/// The backend keeps images and points in its own memory.
 namespace dic::track {
 
-using analysis::Points;
+using analysis::ReferenceAnalysis;
+using fields::PointNodes;
+using fields::Points;
 
 /// An image in the memory of a backend.
 class Frame {
  public:
   virtual ~Frame() = default;
-  /// Pixels on the host where the frame may have to be measured again (FocusMatch), else null. Set before
-  /// anybody else has the frame.
+  /// Pixels on the host if the frame may have to be measured again (FocusMatch), else null. They are set
+  /// before the frame is shared.
   mutable std::shared_ptr<const Image> suspicious;
 };
 
-/// Where the points lie in an image that was measured.
-class TrackedPositions {
+/// Positions of the points in an image, in the memory of a backend. The points were placed there, or a
+/// measurement found them there.
+class PointPositions {
  public:
-  virtual ~TrackedPositions() = default;
-  /// For TrackingBackend::load_positions; empty where that is not possible.
+  virtual ~PointPositions() = default;
+  /// Bytes for TrackingBackend::load_positions; empty if a backend cannot save them, or points were placed.
   virtual std::vector<std::byte> save() const { return {}; }
 };
 
-/// Of a frame.
+/// Numbers of measured and of lost points of a frame.
 struct PointCounts {
   std::int64_t measured = 0;  ///< points that have values
-  std::int64_t lost =
-      0;  ///< points that were looked for in vain (see is_lost), now or in an earlier reference
+  std::int64_t lost = 0;      ///< points that were not found (see is_lost), now or in an earlier reference
 };
 
 /// A measured frame on its way to the result: the steps after the measurement change it (field_steps.hpp).
@@ -52,8 +55,8 @@ struct MeasuredFrame {
   bool has_strain = true;
   /// Errors of the displacements that are not those of single subsets: after the global step.
   std::optional<ErrorDraws> errors = {};
-  /// Sigmas of the strain, the other arrays may be empty; nothing if the displacements and their errors tell
-  /// them.
+  /// Sigmas of the strain, whose other arrays may be empty; no value if they follow from the displacements
+  /// and their errors.
   std::optional<StrainField> strain_sigmas = {};
 };
 
@@ -61,20 +64,20 @@ struct MeasuredFrame {
 class Measurement {
  public:
   virtual ~Measurement() = default;
-  /// Positions of the points in the image that is measured. To be called before `fetch`.
-  virtual std::shared_ptr<const TrackedPositions> positions() = 0;
-  /// Waits for the numbers of measured and of lost points. To be called before `fetch`.
+  /// Returns the positions of the points in the image that is measured. Call it before `fetch`.
+  virtual std::shared_ptr<const PointPositions> positions() = 0;
+  /// Waits for the numbers of measured and of lost points. Call it before `fetch`.
   virtual PointCounts counts() = 0;
-  /// Waits for field, noise, seconds and spans. To be called once.
+  /// Waits for field, noise, seconds and spans. Call it once.
   MeasuredFrame fetch() {
     MeasuredFrame frame = read();
     frame.result.seconds += beside_;
     if (!state_.empty()) frame.result.state = std::move(state_);
     return frame;
   }
-  /// Adds time that was spent on the frame beside the measurement.
+  /// Adds time that was spent on the frame outside of the measurement.
   void add(const StageSeconds& seconds) { beside_ += seconds; }
-  /// Sets the state that the next frame starts from, where it is more than the backend knows.
+  /// Sets the state from which the next frame starts, if it contains more than the backend knows.
   void set_state(std::vector<std::byte> state) { state_ = std::move(state); }
 
  private:
@@ -84,21 +87,22 @@ class Measurement {
   std::vector<std::byte> state_;
 };
 
-/// Returns the frame that is measured next if it is there already, else null.
+/// Returns the frame that is measured next if it has arrived already, else null.
 using NextFrame = std::function<std::shared_ptr<const Frame>()>;
 
 /// The image that frames are compared with: the reference, or a later frame that took its place.
 class ActiveReference {
  public:
   virtual ~ActiveReference() = default;
-  /// Did the search of the last frame find nearly all points? Known without a wait; false: perhaps not.
+  /// True if the search of the last frame surely found nearly all points. Known without waiting; false means
+  /// unknown.
   virtual bool surely_found() const = 0;
-  /// Starts from the result of the last call. next: called at most once, before this call ends; may be empty.
-  /// Work on the frame that it returns may begin early; another frame may follow all the same. Throws
-  /// Cancelled.
+  /// Measures a frame, starting from the result of the last call. next: called at most once, before this call
+  /// ends; may be empty. Work on the frame that it returns may begin early, although another frame may
+  /// follow. Throws Cancelled.
   virtual std::unique_ptr<Measurement> measure(std::shared_ptr<const Frame> current,
                                                const std::stop_token& stop, const NextFrame& next) = 0;
-  /// Takes a FrameResult::state as the result of the last call; false where that cannot be.
+  /// Takes a FrameResult::state as the result of the last call. Returns false if that is impossible.
   virtual bool restore(std::span<const std::byte>) { return false; }
 };
 
@@ -109,46 +113,53 @@ class TrackingBackend {
   /// Takes the pixels of an image of the sequence's size and type. May be called while another thread
   /// measures.
   virtual std::shared_ptr<const Frame> take(ImageView image) = 0;
-  /// The original reference; to be called once, first. roi: 0 or 255, the reference's size; empty =
-  /// everywhere.
-  virtual std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference,
-                                                         Image roi) = 0;
-  /// A later image takes its place. positions: of the points in this image. before: the active reference
-  /// until now, where the points are likely to go on with their last motion; else null.
-  virtual std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
-                                                             const TrackedPositions& positions,
-                                                             const ActiveReference* before) = 0;
-  /// What TrackedPositions::save made; null where it did not come from there.
-  virtual std::shared_ptr<const TrackedPositions> load_positions(std::span<const std::byte>) const {
+  /// Places the points of the backend's nodes in an image. Displacements are then measured from there.
+  virtual std::shared_ptr<const PointPositions> place(const Points& points) = 0;
+  /// Makes an image the reference. positions: the points in this image, from place() or from a measurement of
+  /// this image. After a measurement, displacements still count from where the points were placed. before:
+  /// the active reference until now, if the points are likely to continue their last motion; else null.
+  virtual std::unique_ptr<ActiveReference> make_reference(std::shared_ptr<const Frame> image,
+                                                          const PointPositions& positions,
+                                                          const ActiveReference* before) = 0;
+  /// Positions from the bytes that PointPositions::save made; null if they are not from there.
+  virtual std::shared_ptr<const PointPositions> load_positions(std::span<const std::byte>) const {
     return nullptr;
   }
-  /// Variants that ran so far, for run.json.
+  /// Names of the variants that ran so far, for run.json.
   virtual std::vector<std::string> kernels() const = 0;
-  /// "cpu", or number and name of the GPU.
+  /// Name of the device: "cpu", or number and name of the GPU.
   virtual std::string device() const = 0;
-  /// What the user should know of how it measures, one sentence; mostly empty.
+  /// One sentence on how the backend measures, if the user should know it; usually empty.
   virtual std::string note() const { return {}; }
 };
 
-/// Opens a backend for options and images of the size and type of `image`.
-using BackendFactory =
-    std::function<std::unique_ptr<TrackingBackend>(const TrackOptions& options, const ImageView& image)>;
+/// Opens a backend for options and for images of the size and type of `image`. The analysis must outlive it.
+using BackendFactory = std::function<std::unique_ptr<TrackingBackend>(
+    const TrackOptions& options, const ImageView& image, const ReferenceAnalysis& analysis)>;
 
-/// Who computes the strain of a frame.
+/// The place where the strain of a frame is computed.
 enum class StrainBy : std::uint8_t {
-  backend,   ///< the backend, with the displacements
-  last_step  ///< the last step after the measurement, since others change the displacements; a GPU, whose
-             ///< strain costs nothing, computes it all the same
+  backend,   ///< the backend computes it with the displacements
+  last_step  ///< it is computed after all steps, since these change the displacements; a GPU still computes
+             ///< its own strain, which costs nothing
 };
 
-/// pool: for loops; lives longer than the backend.
-std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const Points& points,
+/// Points, analysis and image size that a backend measures with. Points and analysis must outlive the
+/// backend.
+struct MeasuredScene {
+  const PointNodes& points;
+  const ReferenceAnalysis& analysis;
+  Size image;  ///< size of every image, px
+};
+
+/// Opens the CPU backend. pool: for loops; must outlive the backend.
+std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const MeasuredScene& scene,
                                           StrainBy strain_by, ThreadPool& pool);
-/// Opens the GPUs of these numbers; all GPUs if there is no number. image: of the sequence's size and type.
-/// pool: for loops on the CPU; lives longer than the backend. Defined by exactly one file of cuda/, as the
-/// build has CUDA or not. Throws DeviceError.
+/// Opens the GPUs of these numbers; all GPUs if there is no number. image: any image of the sequence's size
+/// and type. pool: for loops on the CPU; must outlive the backend. Defined by one file of cuda/,
+/// depending on whether the build has CUDA. Throws DeviceError.
 std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions& options, const ImageView& image,
-                                           const Points& points, std::span<const int> ordinals,
+                                           const MeasuredScene& scene, std::span<const int> ordinals,
                                            ThreadPool& pool);
 
 }  // namespace dic::track

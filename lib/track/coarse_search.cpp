@@ -14,20 +14,20 @@
 namespace dic::track {
 namespace {
 
-constexpr int kRadius = 10;        // of a subset in reduced images, px
-constexpr int kSpacing = 12;       // of lattice nodes, px
-constexpr int kMaxTopNodes = 100;  // of them where each searches a whole image
-constexpr int kSmallestSide = 96;  // of the most reduced image, px
-constexpr int kSmallestRoi = 40;   // of the ROI's box in the most reduced image, px
+constexpr int kRadius = 10;        // radius of a subset in reduced images, px
+constexpr int kSpacing = 12;       // distance between lattice nodes, px
+constexpr int kMaxTopNodes = 100;  // number of lattice nodes if each searches a whole image
+constexpr int kSmallestSide = 96;  // smallest side of the most reduced image, px
+constexpr int kSmallestRoi = 40;   // smallest side of the ROI's box in the most reduced image, px
 constexpr int kFinerRange = 3;     // px that a finer level may correct in one step
 constexpr int kFinerSteps = 3;
-constexpr float kRecognized = 0.4f;          // zncc of a subset that was found
+constexpr float kRecognized = 0.4f;          // smallest zncc of a subset that counts as found
 constexpr double kConfident = 0.5;           // share of nodes that makes a level trustworthy
-constexpr double kMinCoverage = 0.25;        // of a subset by ROI and image
+constexpr double kMinCoverage = 0.25;        // smallest share of a subset inside ROI and image
 constexpr int kMinTopNodes = 16;             // fewer nodes are not enough for a field
-constexpr std::int64_t kTopWork = 50 << 20;  // nodes times px of the images that they search
+constexpr std::int64_t kTopWork = 50 << 20;  // most nodes times px of the images that they search
 
-/// 0 or 255.
+/// The mask as an image of 0 and 255.
 Image binary(ImageView mask) {
   Image out(mask.size(), ScalarType::u8);
   for (int y = 0; y < mask.height; ++y)
@@ -37,7 +37,7 @@ Image binary(ImageView mask) {
   return out;
 }
 
-/// Zeros on a lattice over a box: at most `most_nodes` nodes, at least one.
+/// A field of zeros on a lattice over a box, with 1 to `most_nodes` nodes.
 CoarseField field_over(const Roi::Rect& box, int level, int most_nodes) {
   CoarseField field;
   field.reduction = 1 << level;
@@ -47,7 +47,7 @@ CoarseField field_over(const Roi::Rect& box, int level, int most_nodes) {
   field.spacing = std::max(by_count, by_size);
   field.nx = std::max(1, (box.width - 1) / field.spacing + 1);
   field.ny = std::max(1, (box.height - 1) / field.spacing + 1);
-  // Centred in the box: subsets at the border are clipped, and have less texture.
+  // The lattice is centred in the box, because subsets at the border are clipped and have less texture.
   field.x0 = box.x + (box.width - 1 - (field.nx - 1) * field.spacing) / 2;
   field.y0 = box.y + (box.height - 1 - (field.ny - 1) * field.spacing) / 2;
   field.u.assign(static_cast<std::size_t>(field.nx) * field.ny, 0);
@@ -55,7 +55,7 @@ CoarseField field_over(const Roi::Rect& box, int level, int most_nodes) {
   return field;
 }
 
-/// roi: empty where the box is all of it.
+/// The lattice with its searched nodes. roi: empty if the box is the whole ROI.
 CoarseLattice lattice_of(CoarseField field, int level, int width, int height, const Roi::Rect& box,
                          ImageView roi, ThreadPool& pool) {
   std::vector<int> x, y;
@@ -77,8 +77,8 @@ float median(std::span<float> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-/// Is the value within this distance of most of the others? Then it is as close to their median, and no
-/// sorting is needed.
+/// True if the value is within this distance of most of the others. It is then as close to their median,
+/// without sorting.
 bool is_near_most(float value, std::span<const float> others, float distance) {
   const auto near = std::count_if(others.begin(), others.end(),
                                   [=](float other) { return std::abs(other - value) <= distance; });
@@ -93,14 +93,15 @@ void visit_neighbours(const CoarseField& f, int i, int j, const Visit& visit) {
       if (a != i || b != j) visit(b * f.nx + a);
 }
 
-/// Does the displacement (u, v) agree with the median of others? Strain of up to a third is agreement.
+/// True if the displacement (u, v) agrees with the median of others. Strain of up to a third counts as
+/// agreement.
 bool agrees(float u, float v, std::span<float> us, std::span<float> vs, int spacing) {
   const float tolerance = 1.5f + 0.35f * static_cast<float>(spacing), each = 0.7f * tolerance;
   if (is_near_most(u, us, each) && is_near_most(v, vs, each)) return true;
   return std::hypot(u - median(us), v - median(vs)) <= tolerance;
 }
 
-/// Nodes that agree with their recognized neighbours.
+/// True for nodes that agree with their recognized neighbours.
 std::vector<bool> consistent(const CoarseField& f, const std::vector<bool>& recognized) {
   std::vector<bool> keep(recognized.size(), false);
   std::array<float, 8> us, vs;
@@ -146,7 +147,7 @@ void fill(CoarseField& f, std::vector<bool> known) {
   }
 }
 
-/// The field from what was found at the nodes lattice.searched: wrong nodes are removed, gaps are filled.
+/// Completes the field from what was found at the nodes lattice.searched: removes wrong nodes and fills gaps.
 void finish(CoarseField& f, const CoarseLattice& lattice, const std::vector<FoundShift>& found) {
   std::vector<bool> recognized(f.u.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -182,7 +183,7 @@ CoarseSearch::CoarseSearch(int width, int height, ImageView roi, ThreadPool& poo
   finer_.resize(levels_);
 }
 
-/// How many nodes may search the whole level.
+/// Number of nodes that may search the whole level.
 int CoarseSearch::most_top_nodes(int level) const {
   const std::int64_t area = static_cast<std::int64_t>(width_ >> level) * (height_ >> level);
   return static_cast<int>(std::min<std::int64_t>(kMaxTopNodes, kTopWork / area));
@@ -225,7 +226,7 @@ CoarseField CoarseSearch::search_finer(PyramidSearch& search, int level, const C
     field.v[k] = static_cast<float>(s.v / field.reduction);
   }
   std::vector<std::int64_t> which = nodes.searched;
-  std::vector<std::size_t> slots(which.size());  // in `found`
+  std::vector<std::size_t> slots(which.size());  // index in `found` of each of `which`
   std::iota(slots.begin(), slots.end(), std::size_t{0});
   std::vector<Prediction> predictions;
   for (const std::int64_t k : which) predictions.push_back(rounded(field.u[k], field.v[k]));
@@ -248,8 +249,8 @@ CoarseField CoarseSearch::search_finer(PyramidSearch& search, int level, const C
   return field;
 }
 
-/// The field of the most reduced image. A pattern may have lost its contrast at this reduction: larger ones
-/// are tried while they can be searched whole.
+/// Finds the field of the most reduced image. A pattern may have lost its contrast at this reduction, so that
+/// larger images are tried while they can be searched as a whole.
 CoarseField CoarseSearch::find_top(PyramidSearch& search) {
   CoarseField field = search_whole(search, levels_ - 1);
   for (int level = levels_ - 2; field.confidence < kConfident && level >= 0 && may_search_whole(level);

@@ -15,7 +15,7 @@ namespace dic::track {
 /// Displacements on a lattice of a reduced image, every node filled.
 class CoarseField : public FieldLattice {
  public:
-  /// False where nothing was recognized: `at` is then zero everywhere.
+  /// False if nothing was recognized: `at` is then zero everywhere.
   bool valid() const { return confidence > 0; }
   /// Displacement at a pixel of the full image, bilinear between nodes, constant beyond the lattice.
   CoarseShift at(double x, double y) const;
@@ -24,25 +24,25 @@ class CoarseField : public FieldLattice {
   std::vector<float> u, v;  ///< [ny x nx], px of the reduced image
 };
 
-/// Where the search looks for subsets in one level of the pyramid: a lattice of nodes.
+/// A lattice of nodes at which the search looks for subsets in one level of the pyramid.
 struct CoarseLattice {
   int level;
-  CoarseField field;  ///< of zeros
+  CoarseField field;  ///< a field of zeros, to be filled in
   std::vector<int> x, y;
   SubsetShapes shapes;
   std::vector<std::int64_t> searched;  ///< nodes with enough of their subset inside image and ROI
 };
 
-/// Finds subsets of one level of the reference's pyramid in that of the current image: each
-/// backend does it with its own means. Pyramids are 8 bit, with the image stretched to its own range: this
-/// does not change ZNCC, and 8-bit search is the fastest.
+/// Finds subsets of one level of the reference's pyramid in the same level of the current image. Each backend
+/// implements it. Pyramids are 8 bit, with the image stretched to its own range: this does not change ZNCC,
+/// and 8-bit search is the fastest.
 class PyramidSearch {
  public:
   virtual ~PyramidSearch() = default;
   /// Searches the nodes `which` within +-range px of their predictions (same order), results in that order.
   virtual std::vector<FoundShift> around(const CoarseLattice& lattice, std::span<const std::int64_t> which,
                                          std::span<const Prediction> predictions, int range) = 0;
-  /// Searches the whole level for the nodes lattice.searched, results in that order.
+  /// Searches the whole level for the nodes lattice.searched; results are in that order.
   virtual std::vector<FoundShift> everywhere(const CoarseLattice& lattice) = 0;
 };
 
@@ -50,17 +50,18 @@ class PyramidSearch {
 /// finer level corrects by a few px (the pyramid scheme of Bouguet 2001, with ZNCC instead of gradients).
 class CoarseSearch {
  public:
-  /// For references of width x height px. roi: u8, inside where not zero; may be empty. pool: lives longer.
+  /// Prepares the search for references of width x height px. roi: u8, inside where not zero; may be empty.
+  /// pool: must outlive this object.
   CoarseSearch(int width, int height, ImageView roi, ThreadPool& pool);
 
-  /// Of the pyramids, level 0 being the full size.
+  /// Number of levels of the pyramids; level 0 has the full size.
   int levels() const { return levels_; }
-  /// The ROI in a level, u8, inside where not zero; empty where nodes lie in a rectangle anyway.
+  /// The ROI in a level, u8, inside where not zero; empty if the ROI is a rectangle.
   ImageView roi(int level) const { return roi_.empty() ? ImageView{} : roi_[level].view(); }
-  /// False where level 0 is not searched here, but by the points themselves.
+  /// False if level 0 is searched only by the points themselves, and not here.
   bool uses_full_size() const { return levels_ == 1 || may_search_whole(0); }
 
-  /// Displacement field from the reference to the current image.
+  /// Finds the displacement field from the reference to the current image.
   CoarseField run(PyramidSearch& search);
 
  private:
@@ -76,9 +77,9 @@ class CoarseSearch {
 
   ThreadPool& pool_;
   int width_, height_, levels_ = 1;
-  Roi::Rect box_;           ///< of the ROI
-  std::vector<Image> roi_;  ///< by level; empty where the ROI is a rectangle
-  Lattices whole_, finer_;  ///< by level; made when first needed
+  Roi::Rect box_;           ///< bounding box of the ROI
+  std::vector<Image> roi_;  ///< the ROI by level; empty if it is a rectangle
+  Lattices whole_, finer_;  ///< lattices by level, made when first needed
 };
 
 }  // namespace dic::track

@@ -10,9 +10,9 @@
 namespace dic::track {
 namespace {
 
-/// Until driver, context and kernels of a GPU are ready, s: 0.25 to 0.45 on machines with an H100.
+/// Time until driver, context and kernels of a GPU are ready, s: 0.25 to 0.45 on machines with an H100.
 constexpr double kGpuStart = 0.3;
-/// Of one thread; of n threads sqrt(n) times as many at least.
+/// Points per second of one thread; n threads measure at least sqrt(n) times as many.
 constexpr double kPointsPerSecond = 60e3;
 constexpr std::int64_t kSomeFrames = 20;
 
@@ -36,7 +36,7 @@ DeviceChoice choose_device(const TrackOptions& options, std::int64_t points) {
 }
 
 std::future<void> start_device(const TrackOptions& options, std::uintmax_t image_bytes) {
-  constexpr std::uintmax_t channels = 3;  // colour that is not compressed; else the pixels are more
+  constexpr std::uintmax_t channels = 3;  // uncompressed colour; other files hold more pixels
   const auto points = static_cast<std::int64_t>(image_bytes / channels / options.step / options.step);
   const bool automatic = options.device == "auto";
   if (options.device == "cpu" || (automatic && !is_worth_gpu(options, points))) return {};

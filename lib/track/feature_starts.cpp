@@ -18,7 +18,7 @@ class NearestMotion {
       cells_[cell(motion.y, rows_) * columns_ + cell(motion.x, columns_)].push_back(&motion);
   }
 
-  /// Null: none is near.
+  /// The nearest motion; null if none is near.
   const features::LocalMotion* at(double x, double y) const {
     const features::LocalMotion* nearest = nullptr;
     double least = static_cast<double>(reach_) * reach_;
@@ -41,12 +41,12 @@ class NearestMotion {
   std::vector<std::vector<const features::LocalMotion*>> cells_;
 };
 
-/// Not zero in the subsets of the points.
+/// A mask that is not zero in the subsets of the points.
 Image wanted_pixels(const LostPoints& lost, int radius, Size image) {
   Image out(image, ScalarType::u8);
   for (std::size_t k = 0; k < lost.points.size(); ++k) {
     const int left = std::max(0, lost.x[k] - radius), right = std::min(image.width - 1, lost.x[k] + radius);
-    // The rows beside the centre are filled by the points there, but for one at the edge of the lost area.
+    // Neighbouring points fill the other rows; only at the edge of the lost area some stay empty.
     for (const int y : {lost.y[k] - radius, lost.y[k], lost.y[k] + radius})
       if (y >= 0 && y < image.height)
         std::fill(out.row<std::uint8_t>(y) + left, out.row<std::uint8_t>(y) + right + 1, std::uint8_t{255});
@@ -71,7 +71,7 @@ std::vector<FeatureStart> starts_from_features(const LostPoints& lost, const Ref
   for (std::size_t k = 0; k < lost.points.size(); ++k) {
     const features::LocalMotion* motion = nearest.at(lost.x[k], lost.y[k]);
     if (!motion) continue;
-    ShapeParameters shape = continued(motion->shape, lost.x[k] - motion->x, lost.y[k] - motion->y);
+    ShapeParameters shape = extrapolated(motion->shape, lost.x[k] - motion->x, lost.y[k] - motion->y);
     if (options.order == 0) shape = {.u = shape.u, .v = shape.v};
     if (inside(shape, lost.x[k], lost.y[k], current.size())) out.push_back({lost.points[k], shape});
   }

@@ -7,20 +7,21 @@
 #include <vector>
 
 #include "features/local_motion.hpp"
-#include "track/left_image.hpp"
+#include "track/departed_points.hpp"
 
 namespace dic::track {
 
 using features::Stretch;
 
-/// Points that can be looked for and are not measured.
+/// Points that can be looked for, and are not measured.
 struct LostPoints {
   std::vector<std::int64_t> points;
-  std::vector<int> x, y;     ///< their subsets' centres in the reference, px
-  std::int64_t in_view = 0;  ///< how many of them are likely to be in the current image
+  std::vector<int> x, y;     ///< centres of their subsets in the reference, px
+  std::int64_t in_view = 0;  ///< number of them that are likely to be in the current image
 };
 
-/// points: see <dic/shared/track_rules.hpp>; `count` of them. radius: of the subsets.
+/// Lists the lost points. points: `count` points, see <dic/shared/track_rules.hpp>. radius: of the subsets,
+/// px. image: size of the current image.
 template <typename Points>
 LostPoints lost_points(const Points& points, std::int64_t count, int radius, Size image) {
   LostPoints lost;
@@ -31,11 +32,11 @@ LostPoints lost_points(const Points& points, std::int64_t count, int radius, Siz
     lost.y.push_back(points.y(i));
   }
   lost.in_view = std::ssize(lost.points);
-  for_each_left(points, count, radius, image, [&](std::int64_t) { --lost.in_view; });
+  for_each_departed(points, count, radius, image, [&](std::int64_t) { --lost.in_view; });
   return lost;
 }
 
-/// Where the refinement of a lost point begins.
+/// The shape from which the refinement of a lost point starts.
 struct FeatureStart {
   std::int64_t point = -1;
   ShapeParameters shape;

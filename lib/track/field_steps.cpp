@@ -6,7 +6,6 @@
 
 #include "camera/correct_field.hpp"
 #include "fields/strain.hpp"
-#include "fields/strain_sigmas.hpp"
 #include "global/global_step.hpp"
 
 namespace dic::track {
@@ -102,7 +101,7 @@ FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const Tr
     const Stopwatch watch;
     Field& field = frame.result.field;
     frame.strain_sigmas = frame.has_strain ? std::move(field.strain) : sigmas_of(frame, options, pool);
-    frame.errors.reset();  // they are those of displacements in the image
+    frame.errors.reset();  // the errors belong to displacements in the image
     frame.has_strain = false;
     camera::correct_field(field, *options.camera, nodes, pool);
     count_strain_time(frame.result, watch);

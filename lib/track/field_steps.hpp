@@ -12,15 +12,14 @@
 #include "track/backend.hpp"
 #include "track/stopwatch.hpp"
 
-/// What happens to a measured frame before it is a result: a list of steps, in the order in which `Sequence`
-/// puts them together, and the strain once, after all of them. They run on the CPU, in the thread that
-/// fetches the result.
+/// The steps from a measured frame to its result. `Sequence` puts their list together; after all of them the
+/// strain is computed once. They run on the CPU, in the thread that fetches the result.
 namespace dic::track {
 
-/// One step. It sets MeasuredFrame::has_strain to false if it changes displacements.
+/// A step, which sets MeasuredFrame::has_strain to false if it changes displacements.
 using FieldStep = std::function<void(MeasuredFrame&)>;
 
-/// A frame that is measured, and the steps that are left to do when its result is fetched.
+/// A measured frame, and the steps that are done when its result is fetched.
 class PendingFrame {
  public:
   /// Options and pool must outlive this object.
@@ -28,8 +27,7 @@ class PendingFrame {
                const TrackOptions& options, ThreadPool& pool)
       : measured_(std::move(measured)), steps_(std::move(steps)), options_(options), pool_(pool) {}
 
-  /// Waits for the measurement, takes the steps and computes the strain where a step left none. To be called
-  /// once.
+  /// Waits for the measurement, takes the steps, and computes the strain if it is missing. Call it once.
   FrameResult fetch();
 
  private:
@@ -39,11 +37,11 @@ class PendingFrame {
   ThreadPool& pool_;
 };
 
-/// Takes values of a second measurement of the same frame, against the original reference, where they agree
-/// with those of the first one, which went through references in between, and where only the second one has a
-/// value: no errors of steps add up in them.
+/// Takes values of a second measurement of the same frame, against the original reference, in which no errors
+/// of intermediate references add up: at points where both measurements agree, and where only the second one
+/// has a value.
 FieldStep prefer_direct(std::shared_ptr<Measurement> direct);
-/// Brings the noise of filtered images back to that before the filter. noise_gain: see Prefilter.
+/// Converts the noise of filtered images to the noise before the filter. noise_gain: see Prefilter.
 FieldStep restore_noise(double noise_gain);
 /// Subtracts the bias of the interpolation. Options and pool must outlive the step.
 FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias, const TrackOptions& options,
@@ -56,7 +54,7 @@ FieldStep fit_globally(const TrackOptions& options, ThreadPool& pool);
 FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const TrackOptions& options,
                             ThreadPool& pool);
 
-/// The strain of displacements that were measured with these options.
+/// Computes the strain of displacements that were measured with these options.
 StrainField strain_of(const Field& field, const TrackOptions& options, ThreadPool& pool);
 
 /// Takes the values of `direct` as prefer_direct() does.

@@ -18,36 +18,36 @@ namespace {
 /// Sharpness of a frame over that of the reference within which both count as equally sharp: the same texture
 /// at other places differs by a few percent.
 constexpr double kSameSharpness = 0.85;
-/// Variance of the residuals over that of the noise of both images, from which on it is worth to look.
+/// Variance of the residuals over that of the noise of both images, above which a second look is worthwhile.
 constexpr double kLeastMisfit = 1.5;
 /// Blurs that are tried, px.
 constexpr std::array kBlurs = {0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0};
-/// A smaller blur changes little.
+/// Smallest blur that changes enough to be worth a second measurement, px.
 constexpr double kLeastBlur = 0.4;
-/// What 1 - zncc must come down to for a blur to explain it.
+/// Factor by which a blur must reduce 1 - zncc to explain it.
 constexpr double kExplains = 0.6;
-constexpr int kSamples = 32;        ///< subsets that are compared
-constexpr int kLargestRadius = 16;  ///< of them, px
-constexpr int kMargin = 12;         ///< around them for the low-pass, px
-/// Pixels along the border, in units of the blur, into which it brings what lies outside of the image.
+constexpr int kSamples = 32;        ///< number of subsets that are compared
+constexpr int kLargestRadius = 16;  ///< largest radius of these subsets, px
+constexpr int kMargin = 12;         ///< margin around these subsets for the low-pass, px
+/// Width of the border, in units of the blur, into which a low-pass carries what lies outside of the image.
 constexpr double kUnknownBorder = 1.5;
-constexpr double kSameBlur = 0.05;    ///< px: it is not made anew
-constexpr double kFewerPoints = 0.9;  ///< of the points must be found again
+constexpr double kSameBlur = 0.05;    ///< px: for a smaller change of the blur the reference is kept
+constexpr double kFewerPoints = 0.9;  ///< share of the points that must be found again
 
-/// Of a place: energy of the gradients and variance, both sums over its inner pixels.
-struct PlaceEnergy {
+/// Energy of the gradients and variance of a patch, both summed over its inner pixels.
+struct PatchEnergy {
   double gradient = 0, grey = 0;
   int pixels = 0;
 };
 
 template <typename T>
-PlaceEnergy energy_at(ImageView image, const analysis::NoisePlace& place) {
-  constexpr int reach = analysis::NoisePlace::kReach - 1;
-  PlaceEnergy energy;
+PatchEnergy energy_at(ImageView image, const analysis::NoisePatch& patch) {
+  constexpr int reach = analysis::NoisePatch::kReach - 1;
+  PatchEnergy energy;
   double sum = 0, squares = 0;
-  for (int y = place.y - reach; y < place.y + reach; ++y) {
+  for (int y = patch.y - reach; y < patch.y + reach; ++y) {
     const T *above = image.row<T>(y - 1), *row = image.row<T>(y), *below = image.row<T>(y + 1);
-    for (int x = place.x - reach; x < place.x + reach; ++x) {
+    for (int x = patch.x - reach; x < patch.x + reach; ++x) {
       const double dx = 0.5 * (double(row[x + 1]) - double(row[x - 1]));
       const double dy = 0.5 * (double(below[x]) - double(above[x])), grey = row[x];
       energy.gradient += dx * dx + dy * dy;
@@ -94,7 +94,7 @@ class Patch {
   std::vector<double> values_;
 };
 
-/// Its inner part of this radius after a low-pass; the filter ends where the patch does.
+/// The inner part of a patch, of this radius, after a low-pass that is cut off at the edges of the patch.
 Patch blurred(const Patch& patch, double sigma, int radius) {
   std::vector<double> taps = gaussian_taps(sigma);
   const int reach = std::min(static_cast<int>(taps.size()) - 1, patch.radius() - radius);
@@ -114,7 +114,7 @@ Patch blurred(const Patch& patch, double sigma, int radius) {
   return out;
 }
 
-/// 1 - zncc of the inner part of both.
+/// 1 - zncc of the inner parts of two patches.
 double difference_of(const Patch& a, const Patch& b, int radius) {
   double n = 0, sa = 0, sb = 0, aa = 0, ab = 0, bb = 0;
   for (int y = -radius; y <= radius; ++y)
@@ -129,7 +129,7 @@ double difference_of(const Patch& a, const Patch& b, int radius) {
 /// The same material in both images, in the coordinates of the reference.
 struct Pair {
   Patch reference, current;
-  double stretch = 1;  ///< square root of what an area becomes
+  double stretch = 1;  ///< square root of the ratio of areas, current over reference
 };
 
 std::optional<Pair> pair_at(ImageView reference, ImageView current, const Field& field, int i, int j,
@@ -174,7 +174,7 @@ std::vector<Pair> sample_pairs(ImageView reference, ImageView current, const Fie
   return pairs;
 }
 
-/// The least of a function of which the values at kBlurs are known, by a parabola through three of them.
+/// The minimum of a function whose values at kBlurs are known, by a parabola through three of them.
 double least_between(const std::array<double, kBlurs.size()>& costs, std::size_t at) {
   if (at == 0 || at + 1 == costs.size()) return kBlurs[at];
   const double a = kBlurs[at - 1] - kBlurs[at], b = kBlurs[at + 1] - kBlurs[at];
@@ -211,18 +211,18 @@ double blur_of_pairs(const std::vector<Pair>& pairs, int radius, bool of_referen
 
 }  // namespace
 
-double sharpness(ImageView image, const std::vector<analysis::NoisePlace>& places) {
-  PlaceEnergy all;
+double sharpness(ImageView image, const std::vector<analysis::NoisePatch>& patches) {
+  PatchEnergy all;
   visit_scalar(image.type, [&](auto element) {
-    for (const analysis::NoisePlace& place : places) {
-      const PlaceEnergy here = energy_at<decltype(element)>(image, place);
+    for (const analysis::NoisePatch& patch : patches) {
+      const PatchEnergy here = energy_at<decltype(element)>(image, patch);
       all.gradient += here.gradient;
       all.grey += here.grey;
       all.pixels += here.pixels;
     }
   });
-  const double noise = std::pow(analysis::image_noise(image, places), 2) * all.pixels;
-  // Of white noise, the two central differences have half the variance each.
+  const double noise = std::pow(analysis::image_noise(image, patches), 2) * all.pixels;
+  // The two central differences of white noise have half its variance each.
   const double gradient = all.gradient - noise, grey = all.grey - noise;
   return gradient > 0 && grey > 0 ? gradient / grey : 0;
 }
@@ -238,18 +238,19 @@ double blur_between(ImageView reference, ImageView current, const Field& field, 
   return blur >= kLeastBlur ? -blur : 0;
 }
 
-FocusMatch::FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
+FocusMatch::FocusMatch(TrackOptions options, ImageView reference, const Points& points,
+                       const ReferenceAnalysis& analysis,
                        const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open,
                        ThreadPool& pool)
     : options_(std::move(options)),
       reference_(copy_of(reference)),
-      roi_(std::move(roi)),
       points_(points),
+      analysis_(analysis),
       spectrum_(spectrum),
       open_(std::move(open)),
-      places_(points.noise_places),
-      gpu_places_(std::make_unique<analysis::GpuPlaces>(places_)),
-      sharpness_(sharpness(reference, places_)),
+      patches_(analysis.noise_patches),
+      gpu_patches_(std::make_unique<analysis::GpuPatches>(patches_)),
+      sharpness_(sharpness(reference, patches_)),
       pool_(pool) {}
 
 bool FocusMatch::is_suspicious(double sharpness) const {
@@ -259,14 +260,14 @@ bool FocusMatch::is_suspicious(double sharpness) const {
 }
 
 std::shared_ptr<const Image> FocusMatch::suspicious(ImageView current) const {
-  if (!(sharpness_ > 0) || !is_suspicious(sharpness(current, places_))) return nullptr;
+  if (!(sharpness_ > 0) || !is_suspicious(sharpness(current, patches_))) return nullptr;
   return std::make_shared<const Image>(copy_of(current));
 }
 
 std::shared_ptr<const Image> FocusMatch::suspicious_in_gpu(ImageView current) const {
   if (!(sharpness_ > 0)) return nullptr;
-  const Image places = gpu_places_->copy(current);
-  if (!is_suspicious(sharpness(places.view(), gpu_places_->in_copy()))) return nullptr;
+  const Image patches = gpu_patches_->copy(current);
+  if (!is_suspicious(sharpness(patches.view(), gpu_patches_->in_copy()))) return nullptr;
   return std::make_shared<const Image>(copy_from_gpu(current));
 }
 
@@ -278,8 +279,8 @@ FieldStep FocusMatch::refocus(std::shared_ptr<const Image> current, const std::s
 
 bool FocusMatch::has_misfit(const FrameResult& result, const Image& current) const {
   if (options_.noise) return true;  // result.noise is what was given
-  const double reference = analysis::image_noise(reference_.view(), places_);
-  const double other = analysis::image_noise(current.view(), places_);
+  const double reference = analysis::image_noise(reference_.view(), patches_);
+  const double other = analysis::image_noise(current.view(), patches_);
   double left = 1;
   if (const double prefilter = options_.prefilter.value_or(0); prefilter > 0) {
     const std::vector<double> taps = gaussian_taps(prefilter);
@@ -310,15 +311,18 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
   }
   const Image reference = analysis::low_pass(reference_.view(), blur > 0 ? after : prefilter, pool_);
   active_.reset();
-  backend_ = open_(options, reference.view());
+  backend_.reset();
   const int border = static_cast<int>(std::ceil(kUnknownBorder * std::abs(blur)));
-  active_ = backend_->set_reference(backend_->take(reference.view()),
-                                    without_border(roi_, reference_.size(), border));
+  blurred_analysis_ = {without_border(analysis_.roi, reference_.size(), border), analysis_.alternatives,
+                       analysis_.noise_patches};
+  backend_ = open_(options, reference.view(), blurred_analysis_);
+  active_ = backend_->make_reference(backend_->take(reference.view()), *backend_->place(points_), nullptr);
   blur_ = blur;
   return *active_;
 }
 
-/// The noise of the images over what their residuals seem to say, which have less than that of two images.
+/// Ratio of the noise of the images to the noise that the residuals suggest: one image was blurred, so that
+/// residuals contain less than the noise of two images.
 double FocusMatch::noise_factor() const {
   const NoiseModel model = analysis::noise_model(matched_, {}, 0, 0);
   double gain = 0;

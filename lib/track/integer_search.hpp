@@ -12,14 +12,14 @@
 
 namespace dic::track {
 
-/// Where a subset was found: displacement with the sub-pixel offset of the correlation peak, px.
+/// Displacement at which a subset was found, with the sub-pixel offset of the correlation peak, px.
 struct FoundShift {
   double u = 0, v = 0;
   float score = -1;        ///< zncc at the integer peak
   bool at_border = false;  ///< the peak lies on the edge of the searched rectangle
-  bool found = false;      ///< false where no pixel could be compared
+  bool found = false;      ///< false if no pixel could be compared
 };
-/// (u, v): the displacement of the peak's shift (0, 0).
+/// Converts a peak to a displacement. (u, v): displacement of the shift (0, 0), px.
 FoundShift found_shift(const Peak& peak, int u, int v);
 
 /// A displacement to search around, px.
@@ -31,7 +31,7 @@ inline Prediction rounded(double u, double v) {
 }
 
 /// ZNCC search of the subsets of one reference: whole-pixel shifts plus the peak's fit. Subsets of one shape
-/// go into one request of the `correlate` room, as long as their peaks stay in the caches.
+/// go into one request of the `correlate` room, as many as keep their peaks in the caches.
 class IntegerSearch {
  public:
   /// roi: u8, may be empty. Images and shapes must outlive the object.

@@ -14,18 +14,19 @@
 namespace dic::track {
 namespace {
 
-/// Order 2 is taken where the mean squared difference of both orders is this many times what noise makes it:
-/// twice where the error of order 1 is as large as the noise that order 2 adds, and more, because the mean
-/// itself has noise.
+/// Order 2 is taken if the mean squared difference of both orders is this many times what noise alone causes.
+/// The factor would be 2 where the error of order 1 equals the noise that order 2 adds; it is larger because
+/// the mean itself is noisy.
 constexpr double kThreshold = 2.8;
-/// From this many times on, what is beyond noise is taken for an error of order 1, and counts in its sigma.
+/// Above this many times the noise, the rest of the difference counts as an error of order 1 in its sigma.
 constexpr double kSignificant = 1.5;
-/// Share of order 2's variance that the difference has at least. It is 0.7 for white noise; a misfit of order
-/// 1 makes its sigma too large.
+/// Smallest share of order 2's variance that the difference can have. It is 0.7 for white noise; less is
+/// assumed because a misfit of order 1 makes its sigma too large.
 constexpr double kLeastShare = 0.25;
 
 /// Half the side of the square of nodes over which the difference is averaged: nine tenths of a subset, at
-/// least two nodes. Within a subset the noise of neighbours is the same: fewer would decide by chance.
+/// least two nodes. The noise of neighbours within a subset is nearly the same, so that a smaller square
+/// would decide by chance.
 int averaging_radius(int subset, int step) { return std::max(2, (9 * subset / 10 + step / 2) / step); }
 
 /// Sums over squares of nodes.
@@ -33,7 +34,7 @@ class SquareSums {
  public:
   SquareSums(int nx, int ny) : nx_(nx), ny_(ny), sums_(static_cast<std::size_t>(nx + 1) * (ny + 1)) {}
 
-  /// value(node) for every node.
+  /// Sums value(node) over the nodes.
   template <typename Value>
   void fill(const Value& value) {
     for (int j = 0; j < ny_; ++j) {
@@ -60,9 +61,9 @@ class SquareSums {
 
 double squared(double value) { return value * value; }
 
-/// Covariance of what both orders measure, by noise alone, over the variance of order 1. With uniform weights
-/// 1: the estimate of order 1 is the best one there is while its model holds, so that what order 2 adds to it
-/// is independent of it.
+/// Covariance of the displacements of both orders by noise alone, over the variance of order 1. It is 1 with
+/// uniform weights: the estimate of order 1 is the best one there is while its model holds, so that what
+/// order 2 adds to it is independent of it.
 double shared_variance(int subset, SubsetWeights weights) {
   const strain::ErrorKernel kernel({subset, 2, weights});
   double plain = 0, curved = 0;
@@ -79,7 +80,7 @@ double variance_of_difference(double shared, float sigma_first, float sigma_seco
                   kLeastShare * squared(sigma_second));
 }
 
-/// Those of order 2.
+/// Copies the values of order 2 at a node.
 void take_values(Field& to, const Field& from, std::int64_t node) {
   to.order[node] = has_values(from.status[node]) ? 2 : 0;
   to.u[node] = from.u[node];
@@ -91,7 +92,7 @@ void take_values(Field& to, const Field& from, std::int64_t node) {
   to.iterations[node] = from.iterations[node];
 }
 
-/// Adds to the sigma of nodes that took order 2 how far the bending of the field displaces them, as
+/// Adds to the sigma of nodes that took order 2 the displacement caused by the bending of the field, as
 /// track::bend_at does, with the curvatures from the displacements half a subset apart.
 void add_bends(Field& chosen, const Field& second, int subset, SubsetWeights weights) {
   const Grid& grid = chosen.grid();
@@ -135,8 +136,8 @@ struct FrameOfBoth final : Frame {
 };
 const FrameOfBoth& both(const Frame& frame) { return static_cast<const FrameOfBoth&>(frame); }
 
-struct PositionsOfBoth final : TrackedPositions {
-  std::array<std::shared_ptr<const TrackedPositions>, 2> positions;
+struct PositionsOfBoth final : PointPositions {
+  std::array<std::shared_ptr<const PointPositions>, 2> positions;
 };
 
 class MeasurementOfBoth final : public Measurement {
@@ -144,7 +145,7 @@ class MeasurementOfBoth final : public Measurement {
   MeasurementOfBoth(Both<Measurement> measured, const RefineOptions& options)
       : measured_(std::move(measured)), options_(options) {}
 
-  std::shared_ptr<const TrackedPositions> positions() override {
+  std::shared_ptr<const PointPositions> positions() override {
     auto out = std::make_shared<PositionsOfBoth>();
     for (int k = 0; k < 2; ++k) out->positions[k] = measured_[k]->positions();
     return out;
@@ -158,7 +159,7 @@ class MeasurementOfBoth final : public Measurement {
   MeasuredFrame read() override {
     MeasuredFrame frame = measured_[0]->fetch();
     const FrameResult second = measured_[1]->fetch().result;
-    frame.result.noise = second.noise;  // with less misfit in it
+    frame.result.noise = second.noise;  // the noise of order 2 contains less misfit
     add_time_of(frame.result, second);
     change_displacements(frame, "refine", [&](Field& field) {
       choose_order(field, second.field, options_.subset, options_.weights);
@@ -193,12 +194,13 @@ class ReferenceOfBoth final : public ActiveReference {
 
 class BackendOfBoth final : public TrackingBackend {
  public:
-  BackendOfBoth(const BackendFactory& open, const TrackOptions& options, const ImageView& image)
+  BackendOfBoth(const BackendFactory& open, const TrackOptions& options, const ImageView& image,
+                const ReferenceAnalysis& analysis)
       : options_(options) {
     for (int k = 0; k < 2; ++k) {
       TrackOptions one = options;
       one.refine.order = k + 1;
-      backends_[k] = open(one, image);
+      backends_[k] = open(one, image, analysis);
     }
   }
 
@@ -207,20 +209,20 @@ class BackendOfBoth final : public TrackingBackend {
     for (int k = 0; k < 2; ++k) out->frames[k] = backends_[k]->take(image);
     return out;
   }
-  std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
-    return reference_of([&](int k) {
-      return backends_[k]->set_reference(both(*reference).frames[k],
-                                         k == 0 && !roi.empty() ? copy_of(roi) : std::move(roi));
-    });
+  std::shared_ptr<const PointPositions> place(const Points& points) override {
+    auto out = std::make_shared<PositionsOfBoth>();
+    for (int k = 0; k < 2; ++k) out->positions[k] = backends_[k]->place(points);
+    return out;
   }
-  std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
-                                                     const TrackedPositions& positions,
-                                                     const ActiveReference* before) override {
-    return reference_of([&](int k) {
-      return backends_[k]->replace_reference(
+  std::unique_ptr<ActiveReference> make_reference(std::shared_ptr<const Frame> image,
+                                                  const PointPositions& positions,
+                                                  const ActiveReference* before) override {
+    Both<ActiveReference> references;
+    for (int k = 0; k < 2; ++k)
+      references[k] = backends_[k]->make_reference(
           both(*image).frames[k], *static_cast<const PositionsOfBoth&>(positions).positions[k],
           before ? static_cast<const ReferenceOfBoth*>(before)->of(k) : nullptr);
-    });
+    return std::make_unique<ReferenceOfBoth>(std::move(references), options_);
   }
   std::vector<std::string> kernels() const override {
     std::set<std::string> all;
@@ -232,13 +234,6 @@ class BackendOfBoth final : public TrackingBackend {
   std::string note() const override { return backends_[0]->note(); }
 
  private:
-  template <typename Make>
-  std::unique_ptr<ActiveReference> reference_of(const Make& make) const {
-    Both<ActiveReference> references;
-    for (int k = 0; k < 2; ++k) references[k] = make(k);
-    return std::make_unique<ReferenceOfBoth>(std::move(references), options_);
-  }
-
   TrackOptions options_;
   Both<TrackingBackend> backends_;
 };
@@ -250,7 +245,7 @@ void choose_order(Field& first, const Field& second, int subset, SubsetWeights w
   const auto comparable = [&](std::int64_t node) {
     return first.status[node] == Status::ok && second.status[node] == Status::ok;
   };
-  // Of u and v: what both orders differ by, and what noise makes of that.
+  // Squared differences of both orders in u and in v, and the variances of these by noise.
   std::array<SquareSums, 4> sums{SquareSums(grid.nx, grid.ny), SquareSums(grid.nx, grid.ny),
                                  SquareSums(grid.nx, grid.ny), SquareSums(grid.nx, grid.ny)};
   SquareSums counts(grid.nx, grid.ny);
@@ -294,8 +289,8 @@ void choose_order(Field& first, const Field& second, int subset, SubsetWeights w
 }
 
 std::unique_ptr<TrackingBackend> with_both_orders(const BackendFactory& open, const TrackOptions& options,
-                                                  const ImageView& image) {
-  return std::make_unique<BackendOfBoth>(open, options, image);
+                                                  const ImageView& image, const ReferenceAnalysis& analysis) {
+  return std::make_unique<BackendOfBoth>(open, options, image, analysis);
 }
 
 }  // namespace dic::track

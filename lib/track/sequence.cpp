@@ -18,7 +18,7 @@
 namespace dic::track {
 namespace {
 
-/// Share of the points in view that must be found, or the active reference is replaced (strategy automatic).
+/// If a smaller share of the points in view is found, the active reference is replaced (strategy automatic).
 constexpr double kLeastFound = 0.9;
 /// Share of the points in view that must be found in a frame for it to become the reference.
 constexpr double kLeastFollowed = 0.1;
@@ -29,7 +29,7 @@ bool everywhere(const Image& mask) {
   return true;
 }
 
-/// Leaves the strain to the last step if another step changes displacements: surely, or if frames are
+/// Leaves the strain to the last step if another step surely changes displacements, or if frames may be
 /// measured twice.
 StrainBy strain_by(const TrackOptions& options) {
   const bool is_changed = options.automatic_order || options.anti_bias || options.global.enabled ||
@@ -38,22 +38,24 @@ StrainBy strain_by(const TrackOptions& options) {
 }
 
 std::unique_ptr<TrackingBackend> open(const std::string& device, const TrackOptions& options,
-                                      const ImageView& reference, const Points& points, ThreadPool& pool) {
-  const auto open_one = [&](const TrackOptions& one, const ImageView& image) {
+                                      const ImageView& reference, const PointNodes& points,
+                                      const ReferenceAnalysis& analysis, ThreadPool& pool) {
+  const auto open_one = [&](const TrackOptions& one, const ImageView& image, const ReferenceAnalysis& known) {
     const DeviceName name = parse_tracking_device(device);
-    return name.backend == "cpu" ? open_cpu(one, points, strain_by(options), pool)
-                                 : open_cuda(one, image, points, name.ordinals, pool);
+    const MeasuredScene scene{points, known, image.size()};
+    return name.backend == "cpu" ? open_cpu(one, scene, strain_by(options), pool)
+                                 : open_cuda(one, image, scene, name.ordinals, pool);
   };
-  return options.automatic_order ? with_both_orders(open_one, options, reference)
-                                 : open_one(options, reference);
+  return options.automatic_order ? with_both_orders(open_one, options, reference, analysis)
+                                 : open_one(options, reference, analysis);
 }
 
-/// Throws UsageError where the members of a view that nobody checked lead outside.
+/// Throws UsageError if the members of a view, which nobody has checked yet, are inconsistent.
 void check_pixels(ImageView image) {
   ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
 }
 
-/// The ROI of a measurement that can be made.
+/// Returns the ROI as a mask. Throws UsageError if a measurement with it is impossible.
 Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& roi) {
   check_pixels(reference);
   const auto problems = options.validate();
@@ -74,32 +76,28 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
   return rasterize(roi, reference.size());
 }
 
-/// The points of an image, with what is known of them before any frame is measured.
-Points points_of(ImageView reference, const Image& roi, int step) {
-  Points points(make_grid(roi, step));
-  points.noise_places = analysis::noise_places(reference.size(), points.x, points.y);
-  return points;
-}
-
-/// Those in some rows of the grid. Throws UsageError where it has no such rows.
-Points in_rows(Points all, const std::optional<GridRows>& rows) {
+/// The points in some rows of the grid. Throws UsageError if it has no such rows.
+Points in_rows(const Points& all, const std::optional<GridRows>& rows) {
   if (!rows) return all;
-  if (rows->first < 0 || rows->count < 1 || rows->count > all.grid.ny - rows->first)
-    throw UsageError("The grid has " + std::to_string(all.grid.ny) + " rows, not " +
+  if (rows->first < 0 || rows->count < 1 || rows->count > all.grid().ny - rows->first)
+    throw UsageError("The grid has " + std::to_string(all.grid().ny) + " rows, not " +
                      std::to_string(rows->count) + " from row " + std::to_string(rows->first) + " on.");
-  Grid grid = all.grid;
+  Grid grid = all.grid();
   grid.y0 = grid.y(rows->first);
   grid.ny = rows->count;
   const auto first = grid.inside.begin() + std::int64_t{rows->first} * grid.nx;
   grid.inside = std::vector<std::uint8_t>(first, first + grid.nodes());
-  Points some(std::move(grid));
-  some.noise_places = std::move(all.noise_places);
-  if (all.alternatives.empty()) return some;
-  const auto before = std::count(all.grid.inside.begin(),
-                                 all.grid.inside.begin() + std::int64_t{rows->first} * all.grid.nx, 1);
-  const auto from = all.alternatives.begin() + before;
-  some.alternatives.assign(from, from + some.size());
-  return some;
+  return Points(std::move(grid));
+}
+
+/// The values of the points in some rows, taken from the values of all points.
+std::vector<float> in_rows(std::vector<float> values, const Points& all,
+                           const std::optional<GridRows>& rows) {
+  if (!rows || values.empty()) return values;
+  const auto first_node = all.grid().inside.begin() + std::int64_t{rows->first} * all.grid().nx;
+  const auto before = std::count(all.grid().inside.begin(), first_node, 1);
+  const auto count = std::count(first_node, first_node + std::int64_t{rows->count} * all.grid().nx, 1);
+  return {values.begin() + before, values.begin() + before + count};
 }
 
 std::optional<analysis::PowerSpectrum> spectrum_of(ImageView reference, const Points& points, bool on_gpu) {
@@ -119,10 +117,17 @@ analysis::Prefilter prefilter_of(TrackOptions options, const std::optional<analy
   return analysis::Prefilter(options, spectrum, on_gpu, pool);
 }
 
+/// The original reference and the points to be measured.
+struct OriginalReference {
+  ImageView image, roi;
+  const Points& points;
+  bool on_gpu;  ///< the image may be in the memory of a GPU
+};
+
 /// The options with every choice made that follows from the reference.
 TrackOptions chosen(TrackOptions options, const analysis::Prefilter& prefilter,
-                    const std::optional<analysis::PowerSpectrum>& spectrum, ImageView reference,
-                    ImageView roi, const Points& points, bool on_gpu, ThreadPool& pool) {
+                    const std::optional<analysis::PowerSpectrum>& spectrum,
+                    const OriginalReference& reference, ThreadPool& pool) {
   options.prefilter = prefilter.sigma();
   if (!options.sigma_target) return options;
   if (!spectrum)
@@ -130,17 +135,18 @@ TrackOptions chosen(TrackOptions options, const analysis::Prefilter& prefilter,
   const double noise = noise_variance(options, *spectrum);
   const analysis::FilteredEnergies energies =
       analysis::energies_after(*spectrum, noise, options.refine.interpolation, prefilter.sigma());
-  const analysis::HostPixels pixels(reference, on_gpu);
+  const analysis::HostPixels pixels(reference.image, reference.on_gpu);
   const Image filtered = prefilter.enabled() ? prefilter(pixels.view()) : Image();
   refine::SubsetSigmas sigmas(options.refine, pool, prefilter.enabled() ? filtered.view() : pixels.view(),
-                              roi);
-  options.refine.subset =
-      analysis::smallest_subset(sigmas, points, energies.noise_by_matrix(noise), *options.sigma_target,
-                                std::min(reference.width, reference.height));
+                              reference.roi);
+  options.refine.subset = analysis::smallest_subset(sigmas, reference.points, energies.noise_by_matrix(noise),
+                                                    *options.sigma_target,
+                                                    std::min(reference.image.width, reference.image.height));
   return options;
 }
 
-/// sigma knows of the bias that is not subtracted, and of edges that no spline can follow.
+/// The options with the errors that sigma includes: bias that is not subtracted, and edges that no spline can
+/// follow.
 TrackOptions with_known_bias(TrackOptions options, const std::optional<analysis::PowerSpectrum>& spectrum) {
   if (!spectrum) return options;
   const double noise = noise_variance(options, *spectrum);
@@ -167,50 +173,56 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, const Roi& 
     : Sequence(options, reference, checked_roi(options, reference, roi)) {}
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
-    : Sequence(options, reference, std::move(roi), points_of(reference, roi, options.step)) {}
+    : Sequence(options, reference, std::move(roi), Points(make_grid(roi, options.step))) {}
 
-Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi, Points all)
+Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi, const Points& all)
     : pool_(options.threads),
       reference_(reference),
       device_(choose_device(options, all.size())),
       spectrum_(spectrum_of(reference, all, on_gpu())),
       prefilter_(prefilter_of(options, spectrum_, on_gpu(), pool_)),
-      options_(with_known_bias(chosen(options, prefilter_, spectrum_, reference, roi, all, on_gpu(), pool_),
-                               spectrum_)),
+      options_(with_known_bias(
+          chosen(options, prefilter_, spectrum_, {reference, roi.view(), all, on_gpu()}, pool_), spectrum_)),
       bias_(bias_of(options_, spectrum_)),
-      points_(in_rows(with_alternatives(std::move(all), reference, roi), options.rows)) {
+      points_(in_rows(all, options.rows)),
+      analysis_(analyse(std::move(roi), all)) {
   const Stopwatch watch;
-  const bool whole = everywhere(roi);
-  backend_ =
-      open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_, pool_);
+  backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference),
+                  *points_.nodes, analysis_, pool_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   auto first = take_checked(reference);
-  if (options_.reference_strategy == ReferenceStrategy::first) watch_focus(roi, whole);
-  active_reference_ = backend_->set_reference(std::move(first), whole ? Image() : std::move(roi));
+  if (options_.reference_strategy == ReferenceStrategy::first) watch_focus();
+  active_reference_ = backend_->make_reference(std::move(first), *backend_->place(points_), nullptr);
   reference_.data = nullptr;
   if (options_.camera)
-    nodes_ =
-        std::make_shared<const NodePositions>(camera::corrected_nodes(points_.grid, *options_.camera, pool_));
+    nodes_ = std::make_shared<const NodePositions>(
+        camera::corrected_nodes(points_.grid(), *options_.camera, pool_));
   prepare_seconds_ += watch.seconds();
 }
 
-Points Sequence::with_alternatives(Points points, ImageView reference, const Image& roi) {
+/// Analyses the reference. all: the points of the whole grid.
+ReferenceAnalysis Sequence::analyse(Image roi, const Points& all) {
   const Stopwatch watch;
-  points.alternatives =
-      analysis::find_alternatives(options_, analysis::HostPixels(reference, on_gpu()).view(),
-                                  everywhere(roi) ? ImageView{} : roi.view(), points, pool_);
+  ReferenceAnalysis out;
+  if (!everywhere(roi)) out.roi = std::move(roi);
+  out.noise_patches = analysis::spread_noise_patches(reference_.size(), all.x, all.y);
+  const analysis::HostPixels pixels(reference_, on_gpu());
+  out.alternatives =
+      in_rows(analysis::find_alternatives(options_, pixels.view(),
+                                          out.roi.empty() ? ImageView{} : out.roi.view(), all, pool_),
+              all, options_.rows);
   prepare_seconds_ = watch.seconds();
-  return points;
+  return out;
 }
 
-void Sequence::watch_focus(const Image& roi, bool whole) {
+void Sequence::watch_focus() {
   const analysis::HostPixels pixels(reference_, on_gpu());
-  const auto open_again = [this](const TrackOptions& options, const ImageView& image) {
-    return open(device_.device, options, image, points_, pool_);
+  const auto open_again = [this](const TrackOptions& options, const ImageView& image,
+                                 const ReferenceAnalysis& analysis) {
+    return open(device_.device, options, image, *points_.nodes, analysis, pool_);
   };
-  focus_ = std::make_unique<FocusMatch>(prefilter_.for_backend(options_), pixels.view(),
-                                        whole ? Image() : copy_of(roi.view()), points_, spectrum_, open_again,
-                                        pool_);
+  focus_ = std::make_unique<FocusMatch>(prefilter_.for_backend(options_), pixels.view(), points_, analysis_,
+                                        spectrum_, open_again, pool_);
 }
 
 std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
@@ -235,7 +247,8 @@ bool Sequence::restore(std::span<const std::byte> state, const TrackStream::Read
 
 namespace {
 
-/// Before the positions in the active reference and in the last frame; zeros where there is none.
+/// Begin of a state. The positions in the active reference and in the last frame follow, zeros if there are
+/// none.
 struct StateHead {
   std::int64_t measured = 0, active = -1, last = -1;
   std::int64_t last_lost = 0, lost_before = 0;
@@ -244,7 +257,7 @@ struct StateHead {
 
 }  // namespace
 
-/// After this result. Always of the same size; empty where positions cannot be saved.
+/// The state after this measurement. It always has the same size, or is empty if positions cannot be saved.
 std::vector<std::byte> Sequence::state_after(Measurement& measured) const {
   const std::size_t bytes = measured.positions()->save().size();
   if (bytes == 0) return {};
@@ -277,7 +290,7 @@ bool Sequence::restore_strategy(std::span<const std::byte> state, const TrackStr
                 last = located(head.last, state.subspan(state.size() / 2));
   if ((head.active >= 0 && !active.positions) || (head.last >= 0 && !last.positions)) return false;
   if (active.positions) {
-    auto replaced = backend_->replace_reference(take(read(active.frame)), *active.positions, nullptr);
+    auto replaced = backend_->make_reference(take(read(active.frame)), *active.positions, nullptr);
     if (head.has_original != 0) original_reference_ = std::move(active_reference_);
     active_reference_ = std::move(replaced);
   }
@@ -333,7 +346,8 @@ std::unique_ptr<Measurement> Sequence::measure_subsets(std::shared_ptr<const Fra
   return measured;
 }
 
-/// Against the original reference, where another has taken its place and it is still recognized; else null.
+/// Measures a frame against the original reference if another image has replaced it and it is still
+/// recognized; else returns null.
 std::unique_ptr<Measurement> Sequence::measure_directly(const std::shared_ptr<const Frame>& current,
                                                         const std::stop_token& stop) {
   auto direct = std::exchange(direct_, nullptr);
@@ -345,15 +359,16 @@ std::unique_ptr<Measurement> Sequence::measure_directly(const std::shared_ptr<co
   return nullptr;
 }
 
-/// Of the points that are likely to be in view and were not lost before the active reference.
+/// Share of the points that were found, among those that are likely to be in view and were not lost before
+/// the active reference.
 double Sequence::found_share(const PointCounts& counts) const {
   const auto found = static_cast<double>(counts.measured);
   const auto lost = static_cast<double>(std::max<std::int64_t>(0, counts.lost - lost_before_));
   return found > 0 ? found / (found + lost) : 0;
 }
 
-/// A frame in which nearly nothing is found (the light was off) takes no place: else nothing is ever found
-/// again.
+/// Measures a frame, which then becomes the reference. A frame in which nearly nothing is found (the light
+/// was off) does not: nothing would be found ever after.
 std::unique_ptr<Measurement> Sequence::measure_and_replace_reference(
     const std::shared_ptr<const Frame>& current, const std::stop_token& stop) {
   auto result = active_reference_->measure(current, stop, {});
@@ -364,12 +379,12 @@ std::unique_ptr<Measurement> Sequence::measure_and_replace_reference(
   }
   const Stopwatch watch;
   active_ = {measured_, result->positions()};
-  active_reference_ = backend_->replace_reference(current, *active_.positions, active_reference_.get());
+  active_reference_ = backend_->make_reference(current, *active_.positions, active_reference_.get());
   result->add({.prepare = watch.seconds()});
   return result;
 }
 
-/// Where too many points are lost, the last frame becomes the reference, if that helps.
+/// Measures a frame. If too many points are lost, the last frame becomes the reference, if that helps.
 std::unique_ptr<Measurement> Sequence::measure_or_replace_reference(
     const std::shared_ptr<const Frame>& current, const std::stop_token& stop) {
   auto result = active_reference_->measure(current, stop, {});
@@ -378,7 +393,7 @@ std::unique_ptr<Measurement> Sequence::measure_or_replace_reference(
   if (found_share(counts) >= kLeastFound) return result;
   const Stopwatch watch;
   auto before =
-      std::exchange(active_reference_, backend_->replace_reference(last_frame_, *last_.positions, nullptr));
+      std::exchange(active_reference_, backend_->make_reference(last_frame_, *last_.positions, nullptr));
   result->add({.prepare = watch.seconds()});
   auto retried = active_reference_->measure(current, stop, {});
   if (retried->counts().measured > counts.measured) {

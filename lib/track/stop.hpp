@@ -5,7 +5,7 @@
 
 namespace dic::track {
 
-/// Throws Cancelled where a stop was requested.
+/// Throws Cancelled if a stop was requested.
 inline void check_stop(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Cancelled("The measurement was cancelled.");
 }

@@ -24,7 +24,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Adds stages that follow each other: name and seconds.
+/// Adds consecutive stages, each with its name and seconds.
 inline void add_spans(std::vector<StageSpan>& spans, StageSpan::Time begin,
                       std::initializer_list<std::pair<const char*, double>> stages) {
   for (const auto& [stage, seconds] : stages) {

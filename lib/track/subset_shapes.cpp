@@ -62,7 +62,8 @@ SubsetShape SubsetShapes::shape_of(int x, int y, int radius, const MaskCounts* r
 }
 
 int SubsetShapes::index_of(const SubsetShape& shape) {
-  if (!points_.empty() && shapes_[points_.back().shape] == shape) return points_.back().shape;  // mostly
+  if (!points_.empty() && shapes_[points_.back().shape] == shape)
+    return points_.back().shape;  // the usual case
   const auto [entry, is_new] = index_of_.try_emplace(shape, static_cast<int>(shapes_.size()));
   if (is_new) shapes_.push_back(shape);
   return entry->second;

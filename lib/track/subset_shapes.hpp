@@ -29,14 +29,14 @@ class SubsetShapes {
   /// x, y: subset centres inside the image of width x height px. roi: u8, may be empty.
   SubsetShapes(int width, int height, std::span<const int> x, std::span<const int> y, int radius,
                ImageView roi, ThreadPool& pool);
-  /// The same with a ROI that is a rectangle inside the image.
+  /// Takes a ROI that is a rectangle inside the image.
   SubsetShapes(const Roi::Rect& roi, std::span<const int> x, std::span<const int> y, int radius);
 
   std::int64_t size() const { return std::ssize(points_); }
   /// Share of the subset's pixels inside image and ROI, 0..1.
   double coverage(std::int64_t point) const { return points_[point].coverage; }
   const SubsetShape& shape(std::int64_t point) const { return shapes_[points_[point].shape]; }
-  /// Where the rectangle begins in the reference.
+  /// Top left corner of the rectangle in the reference.
   PatchPosition position(std::int64_t point) const {
     return {0, points_[point].x + shape(point).left, points_[point].y + shape(point).top};
   }
@@ -64,7 +64,7 @@ class SubsetShapes {
   SubsetShape shape_of(int x, int y, int radius, const MaskCounts* roi, float& coverage) const;
   int index_of(const SubsetShape& shape);
 
-  Roi::Rect box_;  ///< of the pixels that subsets may have
+  Roi::Rect box_;  ///< box of the pixels that subsets may use
   std::vector<SubsetShape> shapes_;
   std::map<SubsetShape, int> index_of_;
   std::vector<Point> points_;

@@ -18,8 +18,8 @@ namespace {
 struct FrameInFlight {
   FrameResult result;
   track::Stopwatch since_push;
-  std::shared_ptr<const track::Frame> frame;      ///< until it is measured; none where there is an error
-  std::unique_ptr<track::PendingFrame> measured;  ///< from then on
+  std::shared_ptr<const track::Frame> frame;      ///< null after the measurement, or after an error
+  std::unique_ptr<track::PendingFrame> measured;  ///< set by the measurement
 };
 
 int checked(int capacity) {
@@ -44,8 +44,8 @@ void fetch(FrameInFlight& frame) {
 
 }  // namespace
 
-/// Frames go from `waiting` through one thread, which measures, to `measured`, and from there through
-/// another, which fetches, to `results` or the callback.
+/// One thread measures frames from `waiting` and puts them into `measured`. Another fetches them from there,
+/// and passes results to `results` or the callback.
 struct TrackStream::Impl {
   using Lock = std::unique_lock<std::mutex>;
 
@@ -53,17 +53,17 @@ struct TrackStream::Impl {
   const Callback callback;
   const int capacity;
 
-  std::mutex pushing;  ///< taken before `mutex`: pushes and resets follow each other
+  std::mutex pushing;  ///< serializes pushes and resets; locked before `mutex`
 
-  mutable std::mutex mutex;  ///< of all that follows
+  mutable std::mutex mutex;  ///< protects all following members
   std::condition_variable changed;
-  std::unique_ptr<track::Sequence> sequence;  ///< none after a reset that failed
+  std::unique_ptr<track::Sequence> sequence;  ///< null after a reset that failed
   std::deque<FrameInFlight> waiting, measured;
   std::deque<FrameResult> results;
-  int inside = 0;  ///< frames pushed whose result was not handed out
+  int inside = 0;  ///< number of frames pushed whose result was not handed out
   std::int64_t next_index = 0;
   std::stop_source cancelling;
-  std::exception_ptr failure;  ///< that ended the experiment
+  std::exception_ptr failure;  ///< exception that ended the experiment
   std::vector<std::string> kernels;
   bool measuring = false, delivering = false, closing = false;
 
@@ -101,7 +101,7 @@ struct TrackStream::Impl {
     return *sequence;
   }
 
-  // ---- frames that go no further; the lock is held ----
+  // ---- Frames that are dropped; the caller holds the lock ----
 
   void leave(std::size_t frames) {
     inside -= static_cast<int>(frames);
@@ -119,8 +119,8 @@ struct TrackStream::Impl {
     if (failure) std::rethrow_exception(failure);
   }
 
-  /// Does a step of a frame's way, without the lock. A UsageError is the frame's own; others end the
-  /// experiment. Returns false where the frame goes no further.
+  /// Does a step of a frame without the lock. A UsageError concerns this frame only; other exceptions end the
+  /// experiment. Returns false if the frame must be dropped.
   template <typename Step>
   bool advance(Lock& lock, FrameInFlight& frame, const Step& step) {
     lock.unlock();
@@ -142,14 +142,15 @@ struct TrackStream::Impl {
     return false;
   }
 
-  // ---- in ----
+  // ---- Pushing frames ----
 
   bool has_room() const { return inside < capacity || failure; }
 
   std::int64_t take(Lock& lock, ImageView image) {
     rethrow_failure();
     const track::Sequence& target = known_sequence();
-    ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);  // or throws
+    ImageView::of(image.data, image.type, image.size(), image.row_bytes,
+                  image.bit_depth);  // throws if the view is inconsistent
     ++inside;
     FrameInFlight frame;
     frame.result.index = next_index++;
@@ -173,7 +174,7 @@ struct TrackStream::Impl {
   }
 
   std::optional<std::int64_t> try_push(ImageView image) {
-    // Another thread that pushes now has the place, or waits for one: neither is waited for.
+    // If another thread is pushing, it takes the free place or waits for one; this call waits for neither.
     const Lock one_at_a_time(pushing, std::try_to_lock);
     if (!one_at_a_time) return std::nullopt;
     Lock lock(mutex);
@@ -181,7 +182,7 @@ struct TrackStream::Impl {
     return take(lock, image);
   }
 
-  // ---- through ----
+  // ---- Measuring ----
 
   void measure_frames() {
     Lock lock(mutex);
@@ -240,7 +241,7 @@ struct TrackStream::Impl {
     leave(1);
   }
 
-  // ---- out ----
+  // ---- Handing out results ----
 
   FrameResult take_result() {
     FrameResult first = std::move(results.front());
@@ -269,7 +270,7 @@ struct TrackStream::Impl {
     rethrow_failure();
   }
 
-  // ---- over ----
+  // ---- Ending an experiment ----
 
   void cancel() {
     const std::lock_guard lock(mutex);
@@ -277,7 +278,7 @@ struct TrackStream::Impl {
     std::exchange(cancelling, std::stop_source()).request_stop();
   }
 
-  /// Cancels, and gives way to a push that waits for room.
+  /// Cancels, and wakes a push that waits for room.
   void abandon() {
     cancel();
     const std::lock_guard lock(mutex);

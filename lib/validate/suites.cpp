@@ -518,7 +518,7 @@ std::vector<Suite> make_suites() {
        resolution},
       {"ramp", "steep steps of u", "sigma and order know of them", ramp, usual},
       {"crack", "openings and slips", "a point is measured with its own side", crack, edges},
-      {"bodies", "bodies that move by themselves", "a point is measured with its own body", bodies, edges},
+      {"bodies", "independently moving bodies", "a point is measured with its own body", bodies, edges},
       {"occlusion", "something passes in front", "what is hidden is never ok", occlusion, edges},
       {"noise", "Gaussian noise of all strengths", "sigma is the scatter, within 10 %", noise, usual},
       {"poisson", "shot noise, even and uneven light", "noise depends on grey, and so does sigma", poisson,

@@ -14,7 +14,7 @@
 #include "fields/strain.hpp"
 #include "track/stopwatch.hpp"
 
-namespace dic {
+namespace dic::vsg {
 namespace {
 
 std::vector<float> present(const NodeValues<float>& values) {
@@ -169,6 +169,9 @@ double transfer(const strain::ErrorKernel& kernel, int window, int step, double 
 }
 
 }  // namespace
+}  // namespace dic::vsg
+
+namespace dic {
 
 std::vector<std::string> VsgOptions::validate() const {
   if (subsets.empty() || windows.empty()) return {"A sweep needs at least one subset and one strain window."};
@@ -186,7 +189,7 @@ std::vector<std::string> VsgOptions::validate() const {
 double vsg_resolution(const MeasuredSubsets& subsets, int window, int step) {
   const strain::ErrorKernel kernel(subsets);
   const auto share = [&](double period) {
-    return transfer(kernel, window, step, 2 * std::numbers::pi / period);
+    return vsg::transfer(kernel, window, step, 2 * std::numbers::pi / period);
   };
   double damped = 2, kept = 2;  // periods, px
   while (share(kept) < 0.9 || share(2 * kept) < 0.9) damped = kept, kept *= 1.2;
@@ -217,8 +220,8 @@ std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference,
     const Field field = tracker.track(loaded, stop).field;
     points += tracker.grid().points();
     for (const int window : options.windows)
-      results.push_back(result_of(options, {size, how.refine.order, how.refine.weights}, window, field,
-                                  has_rest ? &still : nullptr, pool));
+      results.push_back(vsg::result_of(options, {size, how.refine.order, how.refine.weights}, window, field,
+                                       has_rest ? &still : nullptr, pool));
   }
   return results;
 }
@@ -228,9 +231,9 @@ void write_vsg(const std::filesystem::path& folder, const std::vector<VsgResult>
   std::filesystem::create_directories(folder, failure);
   if (failure)
     throw FileError("Cannot create the folder " + folder.string() + ": " + failure.message() + ".");
-  write_table(folder / "vsg.csv", results);
-  write_json(folder / "vsg.json", results);
-  write_pictures(folder, results);
+  vsg::write_table(folder / "vsg.csv", results);
+  vsg::write_json(folder / "vsg.json", results);
+  vsg::write_pictures(folder, results);
 }
 
 }  // namespace dic

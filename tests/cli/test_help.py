@@ -36,6 +36,11 @@ class HelpTest(ProgramTest):
                      "global-resolution", "max-memory"):
             self.assertRegex(advanced, rf"\n  --{name}\b")
 
+    def test_manual_has_the_headings_of_the_help(self):
+        self.text("help", "--manual", str(self.folder / "man1"))
+        headings = re.findall(r"^\.SS (.+)$", (self.folder / "man1/dic-track.1").read_text(), re.MULTILINE)
+        self.assertEqual(headings, ["Common options", "Input", "Measurement", "Output", "Running", "Advanced"])
+
     def test_the_older_name_of_an_option_is_not_shown(self):
         self.text("help", "--manual", str(self.folder / "man1"))
         texts = [self.text("track", "--help"), self.text("help", "--completion", "bash"), (self.folder / "man1/dic-track.1").read_text()]

@@ -146,7 +146,7 @@ std::vector<NaivePart> naive_parts(const PointsState& s, const std::vector<Split
   for (int k = 0; k < kDirections; ++k) {
     const int source = naive_trusted_towards(s, states, point, track::direction(k));
     if (source < 0) continue;
-    const ShapeParameters start = track::between(points, source, point);
+    const ShapeParameters start = track::predicted_shape(points, source, point);
     const auto repeated = [&](const NaivePart& other) {
       return other.part.pixels > 0 && std::hypot(other.start.u - start.u, other.start.v - start.v) < 0.5;
     };
@@ -329,7 +329,7 @@ TEST_F(Points, ContradictedOnesAreGivenUp) {
       for (int k = 0; k < track::kNeighbours; ++k) {
         const int source = naive_trusted_towards(s, states, i, track::direction(k));
         if (source < 0) continue;
-        const ShapeParameters predicted = track::between(host, source, i), own = host.shape(i);
+        const ShapeParameters predicted = track::predicted_shape(host, source, i), own = host.shape(i);
         ++sources;
         agree += std::hypot(predicted.u - own.u, predicted.v - own.v) <= 0.3;
       }

@@ -167,7 +167,7 @@ class ResumeTest(ProgramTest):
 
     def test_other_frames_settings_or_version_are_refused(self):
         self.kill_after(3, *self.track("out"))
-        refuse = lambda words, *arguments: self.refuse(2, ["Cannot go on", *words], *arguments, "--resume")
+        refuse = lambda words, *arguments: self.refuse(2, ["Cannot continue", *words], *arguments, "--resume")
         refuse(["step"], "track", *self.frames, "--subset", "21", "--step", "7", "--csv", "-o", "out")
         refuse(["frame_01.png"], "track", "frame_00.png", *self.frames[2:], *self.options, "-o", "out")
         refuse(["not among"], *self.track("out")[:3], *self.options, "-o", "out")

@@ -34,7 +34,7 @@ ROOMS = {
     "camera": {"core"},
     "calibrate": {"core", "camera"},
     "synth": {"core", "image", "io"},
-    "analysis": {"core", "refine"},
+    "analysis": {"core", "fields", "refine"},
     "track": {"core", "analysis", "camera", "correlate", "features", "fields", "global", "refine"},
     "run": {"core", "image", "io", "draw", "analysis", "track"},
     "vsg": {"core", "draw", "fields", "track"},
@@ -56,6 +56,9 @@ MAY_INCLUDE = {room: below | {PUBLIC, SHARED, LAUNCH} for room, below in ROOMS.i
 }
 THIRD_PARTY = re.compile(r"opencv|Eigen|hdf5|H5|hwy|nlohmann|toml|cuda|CLI/|CL/", re.IGNORECASE)
 OPT_IN = {"opencv.hpp": "opencv2/core", "eigen.hpp": "Eigen/"}  # public headers for users of these libraries
+MEASURING = {"correlate", "refine", "fields", "features", "global", "analysis", "track"}  # rooms that know no files
+FILES = {"filesystem", "fstream"}
+FILE_HEADERS = {"io.hpp", "image_io.hpp", "draw.hpp", "result.hpp", "result_strain.hpp", "track_files.hpp"}
 DECODING = re.compile(r"opencv2/(imgcodecs|videoio|highgui)")
 
 
@@ -132,6 +135,24 @@ def problems_of_libraries(tree):
                     yield path, f"{layer} must not include <{name}>"
 
 
+def problems_of_measuring(tree):
+    """Problems where a room that measures includes what reads or writes files, directly or through other headers."""
+    for path in tree.files:
+        layer = tree.layer(path)
+        if layer not in MEASURING:
+            continue
+        for name in FILES.intersection(tree.names[path]):
+            yield path, f"{layer} measures, and must not include <{name}>"
+        reached, waiting = {path}, [path]
+        while waiting:
+            new = set(tree.edges[waiting.pop()]) - reached
+            reached |= new
+            waiting += new
+        for target in sorted(reached):
+            if tree.layer(target) == PUBLIC and target.name in FILE_HEADERS:
+                yield path, f"{layer} measures, and must not include <dic/{target.name}>"
+
+
 def cycles(edges):
     """One cycle for each group of nodes that reach each other (Tarjan's strongly connected components)."""
     order, low, stack, found = {}, {}, [], []
@@ -195,7 +216,7 @@ def problems_of_installation(tree):
 
 def all_problems(root):
     tree = Tree(root)
-    for check in (problems_of_layers, problems_of_libraries, problems_of_cycles, problems_of_installation):
+    for check in (problems_of_layers, problems_of_libraries, problems_of_measuring, problems_of_cycles, problems_of_installation):
         for path, problem in check(tree):
             yield f"{tree.relative(path)}: {problem}"
 

@@ -86,7 +86,7 @@ TEST(Partition, AreEqualWorkAtFirst) {
 TEST(Partition, MoveUntilAllTakeEquallyLong) {
   Image everywhere({100, 400}, ScalarType::u8);
   for (int y = 0; y < 400; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);
-  const analysis::Points points(make_grid(everywhere, 1));
+  const fields::PointNodes points(make_grid(everywhere, 1));
   const double speed[] = {1, 2, 1.2, 0.9};
   auto partition = cuda::first_partition(points.size(), 4);
   std::vector<double> seconds(4);
@@ -108,7 +108,7 @@ TEST(Partition, MoveUntilAllTakeEquallyLong) {
 TEST(Partition, StayWhereNothingIsKnown) {
   Image everywhere({100, 40}, ScalarType::u8);
   for (int y = 0; y < 40; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);
-  const analysis::Points points(make_grid(everywhere, 1));
+  const fields::PointNodes points(make_grid(everywhere, 1));
   const auto partition = cuda::first_partition(points.size(), 2);
   EXPECT_EQ(cuda::balanced(points, partition, {0, 1})[0].last, partition[0].last);
   EXPECT_EQ(cuda::balanced(points, {{0, 0}, {0, 4000}}, {1, 1})[0].last, 0);
@@ -118,7 +118,7 @@ TEST(Partition, KnowTheRowsAroundThem) {
   Image roi({50, 60}, ScalarType::u8);
   for (int y = 0; y < 60; ++y)
     for (int x = 0; x < 50; ++x) roi.row<std::uint8_t>(y)[x] = x + y > 70 ? 0 : 255;
-  const analysis::Points points(make_grid(roi, 1));
+  const fields::PointNodes points(make_grid(roi, 1));
   const auto row_of = [&](std::int64_t point) { return points.node_of[point] / points.grid.nx; };
   constexpr int reach = kIslandReach + cuda::kLargestMove;
   for (const PointRange own : {PointRange{0, 17}, {1000, 1020}, {700, 1555}, {9, 9}}) {

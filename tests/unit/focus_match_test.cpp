@@ -50,7 +50,7 @@ TEST(FocusMatch, SharpnessDoesNotDependOnTheLighting) {
   synth.gain = 0.45;
   synth.offset = 20;
   const Image bright = synth_frame(synth, 0), dark = synth_frame(synth, 1);
-  std::vector<analysis::NoisePlace> places;
+  std::vector<analysis::NoisePatch> places;
   for (int k = 1; k < 12; ++k)
     for (int i = 1; i < 12; ++i) places.push_back({20 * i, 20 * k});
   const double ratio = sharpness(dark.view(), places) / sharpness(bright.view(), places);

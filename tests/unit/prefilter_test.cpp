@@ -16,10 +16,10 @@ namespace {
 
 constexpr int kSize = 256;
 
-Points points_of(int size = kSize, int step = 8) {
+fields::Points points_of(int size = kSize, int step = 8) {
   Image roi({size, size}, ScalarType::u8);
   for (int y = 0; y < size; ++y) std::fill_n(roi.row<std::uint8_t>(y), size, 255);
-  return Points(make_grid(roi, step));
+  return fields::Points(make_grid(roi, step));
 }
 
 /// An f32 speckle image of this blob size and contrast, with Gaussian noise.

@@ -73,7 +73,7 @@ TEST(TrackRules, NeighboursEndAtTheGridAndTheRoi) {
 
 TEST(TrackRules, AContinuedShapeIsTheSamePolynomial) {
   const ShapeParameters s{1, 0.1, 0.2, 0.01, 0.02, 0.03, -1, 0.3, 0.4, 0.04, 0.05, 0.06};
-  const ShapeParameters there = track::continued(s, 7, -4);
+  const ShapeParameters there = track::extrapolated(s, 7, -4);
   for (const double dx : {-3.0, 0.0, 5.0})
     for (const double dy : {-2.0, 0.0, 6.0}) {
       EXPECT_NEAR(there.u_at(dx, dy), s.u_at(7 + dx, -4 + dy), 1e-12);
@@ -98,16 +98,16 @@ TEST(TrackRules, AStartComesFromThePointOrItsBestNeighbour) {
 TEST(TrackRules, LostAndContestedPointsAreWantedBesideFreshOnes) {
   Points points(5, 1);
   std::vector<char> fresh{1, 0, 0, 0, 0};
-  EXPECT_FALSE(track::wanted(points, fresh, 1)) << "certain";
+  EXPECT_FALSE(track::needs_recovery(points, fresh, 1)) << "certain";
   points.displace(1, 0, 1, 1);
-  EXPECT_TRUE(track::wanted(points, fresh, 1));
+  EXPECT_TRUE(track::needs_recovery(points, fresh, 1));
   points.results[0].zncc = 0.6f;
-  EXPECT_FALSE(track::wanted(points, fresh, 1)) << "the better of the two";
+  EXPECT_FALSE(track::needs_recovery(points, fresh, 1)) << "the better of the two";
   points.results[1].status = points.results[2].status = Status::low_correlation;
-  EXPECT_TRUE(track::wanted(points, fresh, 1));
-  EXPECT_FALSE(track::wanted(points, fresh, 2)) << "not beside";
+  EXPECT_TRUE(track::needs_recovery(points, fresh, 1));
+  EXPECT_FALSE(track::needs_recovery(points, fresh, 2)) << "not beside";
   points.can_be_tracked[1] = 0;
-  EXPECT_FALSE(track::wanted(points, fresh, 1));
+  EXPECT_FALSE(track::needs_recovery(points, fresh, 1));
 }
 
 TEST(TrackRules, OnlyBetterResultsReplace) {
@@ -160,8 +160,8 @@ TEST(TrackRules, SubsetsLeaveByTheirPixelsOwnArea) {
   EXPECT_TRUE(track::leaves(4, -0.6, 10, 100));
   Points points(4, 4);
   points.results[5].shape.ux = 1;
-  EXPECT_FALSE(track::left_image(points, 6, 5, 10, 49, 60)) << "moved by 3 + 5 px";
-  EXPECT_TRUE(track::left_image(points, 6, 5, 10, 48, 60));
+  EXPECT_FALSE(track::has_left_image(points, 6, 5, 10, 49, 60)) << "moved by 3 + 5 px";
+  EXPECT_TRUE(track::has_left_image(points, 6, 5, 10, 48, 60));
 }
 
 }  // namespace

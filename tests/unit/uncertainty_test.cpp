@@ -334,7 +334,7 @@ TEST(Uncertainty, NoiseOfAnImageIsFoundBesideItsPattern) {
   std::vector<int> x, y;
   for (int j = 10; j < 200; j += 12)
     for (int i = 10; i < 200; i += 12) x.push_back(i), y.push_back(j);
-  const auto places = analysis::noise_places({200, 200}, x, y);
+  const auto places = analysis::spread_noise_patches({200, 200}, x, y);
   EXPECT_GT(places.size(), 60u);
   for (const double noise : {1.0, 3.0, 8.0})
     for (const int saturated : {0, 90})

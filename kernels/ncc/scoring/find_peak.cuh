@@ -8,10 +8,10 @@ namespace dic::kernels {
 /// between the rows are `undefined`.
 __device__ inline void find_peak(const JobView& view, Criterion criterion, const float* surface, int stride,
                                  Peak* out) {
-  const auto search = [&](auto&& wanted) {
+  const auto search = [&](auto&& is_candidate) {
     Best best = Best::none();
     for (int i = threadIdx.x; i < stride * view.ny; i += blockDim.x)
-      if (surface[i] > best.score && wanted(i)) best = {surface[i], i};
+      if (surface[i] > best.score && is_candidate(i)) best = {surface[i], i};
     return best_of_block(best);
   };
   const Best best = search([](int) { return true; });

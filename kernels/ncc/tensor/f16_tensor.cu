@@ -81,7 +81,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   __device__ static void clear(const WideTiling&, int, const WideMemory&) {}
 
   /// Sums the reference and returns the sums of the warp.
-  template <bool wanted>
+  template <bool with_sums>
   __device__ static ReferenceSums sum_reference(const ReferenceChunks& chunks,
                                                 const StagedReference& reference, int stride,
                                                 const WideMemory& memory) {

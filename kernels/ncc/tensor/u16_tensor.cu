@@ -38,7 +38,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
   }
 
   /// Zeroes the elements of the image to the left of the reference. Returns the sums of the warp.
-  template <bool wanted>
+  template <bool with_sums>
   __device__ static ReferenceSums sum_reference(const ReferenceChunks& chunks,
                                                 const StagedReference& reference, int stride,
                                                 const WideMemory& memory) {
@@ -50,7 +50,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
       const uint4 words{raw.x & chunks.masks[0], raw.y & chunks.masks[1], raw.z & chunks.masks[2],
                         raw.w & chunks.masks[3]};
       if (chunks.column == 0) chunk = words;
-      if constexpr (!wanted) return;
+      if constexpr (!with_sums) return;
       Word low = 0, high = 0;
       for (const Word word : {words.x, words.y, words.z, words.w}) add_elements(word, sum, low, high);
       squares += low + (std::uint64_t{high} << 8);

@@ -12,10 +12,10 @@ struct ReferenceSums {
   Word sum, squares;
 };
 
-/// Zeroes the `offset` bytes of the image to the left of the reference and, if sums are wanted, stores those
+/// Zeroes the `offset` bytes of the image to the left of the reference and, if `with_sums`, stores those
 /// of every warp's rows. Call it when the copies are complete. `shared`: first chunk of the first row. Bytes
 /// that follow a row in its chunks are zero.
-template <bool wanted>
+template <bool with_sums>
 __device__ void sum_reference(Word* shared, int stride, int rows, int offset, int chunks,
                               ReferenceSums* sums_by_warp) {
   const auto mask = [&](int word) { return ~low_bytes(offset - 4 * word); };
@@ -26,7 +26,7 @@ __device__ void sum_reference(Word* shared, int stride, int rows, int offset, in
     words = {words.x & mask(0), words.y & mask(1), words.z & mask(2), words.w & mask(3)};
     chunk[0] = words;
 #pragma unroll 1
-    for (int i = 1; wanted; ++i) {
+    for (int i = 1; with_sums; ++i) {
       for (const Word word : {words.x, words.y, words.z, words.w}) {
         sum = dot(word, 0x01010101u, sum);
         squares = dot(word, word, squares);
@@ -35,7 +35,7 @@ __device__ void sum_reference(Word* shared, int stride, int rows, int offset, in
       words = chunk[i];
     }
   }
-  if constexpr (!wanted) return;
+  if constexpr (!with_sums) return;
   sum = __reduce_add_sync(all_lanes, sum);
   squares = __reduce_add_sync(all_lanes, squares);
   if (threadIdx.x % warp_size == 0) sums_by_warp[threadIdx.x / warp_size] = {sum, squares};

@@ -11,7 +11,7 @@
 namespace dic::analysis {
 namespace {
 
-constexpr int kReach = NoisePlace::kReach, kSide = 2 * kReach;
+constexpr int kReach = NoisePatch::kReach, kSide = 2 * kReach;
 
 kernels::DeviceImage device_image(const ImageView& image) {
   return {image.data, image.row_bytes, image.width, image.height};
@@ -23,8 +23,8 @@ void wait_for_default_stream(const ImageView& image) {
   kernels::wait_for_default_stream(kernels::device_of(image.data));
 }
 
-/// Of each GPU that has had an image.
-struct GpuPlaces::Memory {
+/// Memory on each GPU that has had an image.
+struct GpuPatches::Memory {
   struct OfGpu {
     kernels::Stream stream;
     kernels::DeviceBuffer corners, copies;
@@ -32,23 +32,23 @@ struct GpuPlaces::Memory {
   std::map<int, OfGpu> gpus;
 };
 
-GpuPlaces::GpuPlaces(const std::vector<NoisePlace>& places)
-    : places_(places), memory_(std::make_unique<Memory>()) {
-  for (std::size_t k = 0; k < places.size(); ++k)
+GpuPatches::GpuPatches(const std::vector<NoisePatch>& patches)
+    : patches_(patches), memory_(std::make_unique<Memory>()) {
+  for (std::size_t k = 0; k < patches.size(); ++k)
     in_copy_.push_back({kReach, static_cast<int>(k) * kSide + kReach});
 }
 
-GpuPlaces::~GpuPlaces() = default;
+GpuPatches::~GpuPatches() = default;
 
-Image GpuPlaces::copy(const ImageView& image) {
-  const int count = static_cast<int>(places_.size()), gpu = kernels::device_of(image.data);
+Image GpuPatches::copy(const ImageView& image) {
+  const int count = static_cast<int>(patches_.size()), gpu = kernels::device_of(image.data);
   const kernels::DeviceScope scope(gpu);
   const bool is_new = !memory_->gpus.contains(gpu);
   auto& [stream, device_corners, copies] = memory_->gpus[gpu];
   auto* corners = device_corners.reserve<kernels::Corner>(count);
   if (is_new) {
     std::vector<kernels::Corner> all;
-    for (const NoisePlace& place : places_) all.push_back({place.x - kReach, place.y - kReach});
+    for (const NoisePatch& patch : patches_) all.push_back({patch.x - kReach, patch.y - kReach});
     kernels::upload(corners, all.data(), all.size() * sizeof(kernels::Corner), stream);
   }
   Image out({kSide, kSide * count}, image.type);
@@ -56,7 +56,7 @@ Image GpuPlaces::copy(const ImageView& image) {
   void* const squares = copies.reserve(bytes);
   kernels::launch_copy_squares(device_image(image), element, corners, count, kSide, squares, stream.handle());
   kernels::download(out.row<std::byte>(0), squares, bytes, stream);
-  stream.synchronize("the copy of places");
+  stream.synchronize("the copy of patches");
   return out;
 }
 

@@ -5,10 +5,10 @@ namespace dic::analysis {
 
 void wait_for_default_stream(const ImageView&) {}
 
-struct GpuPlaces::Memory {};
-GpuPlaces::GpuPlaces(const std::vector<NoisePlace>&) {}
-GpuPlaces::~GpuPlaces() = default;
-Image GpuPlaces::copy(const ImageView&) { return {}; }
+struct GpuPatches::Memory {};
+GpuPatches::GpuPatches(const std::vector<NoisePatch>&) {}
+GpuPatches::~GpuPatches() = default;
+Image GpuPatches::copy(const ImageView&) { return {}; }
 
 struct GpuLowPass::Memory {};
 GpuLowPass::GpuLowPass(double) {}

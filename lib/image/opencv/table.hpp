@@ -1,10 +1,12 @@
 #pragma once
 
+#include <dic/export.hpp>
+
 #include "image/opencv_codecs.hpp"
 
 namespace dic::image {
 
 /// The OpenCvCodecs of this module; this function is found by its name after loading.
-extern "C" const void* dic_opencv_codecs();
+extern "C" DIC_EXPORT const void* dic_opencv_codecs();
 
 }  // namespace dic::image

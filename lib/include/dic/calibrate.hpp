@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <dic/camera.hpp>
+#include <dic/export.hpp>
 #include <dic/image.hpp>
 #include <dic/shared/enum_names.hpp>
 #include <filesystem>
@@ -34,7 +35,7 @@ struct Target {
   double marker_mm = 0;               ///< charuco: side of a marker, below that of a square
   std::string dictionary = "4X4_50";  ///< charuco: dictionary of the markers, as in OpenCV without DICT_
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// A corner or centre of the target.
@@ -45,7 +46,7 @@ struct TargetPoint {
 /// Finds the points of the target in an image; leaves out corners at the border of the image. Empty: the
 /// target was not found (only a charuco target may be partly hidden). Throws UsageError for an invalid
 /// target.
-std::vector<TargetPoint> find_target(ImageView image, const Target& target);
+DIC_API std::vector<TargetPoint> find_target(ImageView image, const Target& target);
 
 /// Which parameters of the distortion are estimated; the others are 0.
 enum class LensModel : std::uint8_t {
@@ -92,7 +93,7 @@ struct CalibrationJob {
   Target target;
   LensModel model = LensModel::brown;
   int threads = 0;  ///< 0 = one per core
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 struct Calibration {
@@ -114,13 +115,13 @@ struct Calibration {
 /// times the median, or without which the residuals of all others halve. Without images and without a known
 /// lens, the image of the plane alone gives homography and scale. Throws UsageError, FileError (unreadable,
 /// too few with a target, images of different sizes).
-Calibration calibrate(const CalibrationJob& job);
+DIC_API Calibration calibrate(const CalibrationJob& job);
 
 /// Everything but the camera itself, as a JSON object for write_camera.
-std::string calibration_json(const Calibration& calibration, const std::string& command);
+DIC_API std::string calibration_json(const Calibration& calibration, const std::string& command);
 
 /// Draws the residuals as enlarged lines at their positions in the image, a colour for each image, and writes
 /// a PNG. Throws FileError.
-void write_residual_picture(const std::filesystem::path& path, const Calibration& calibration);
+DIC_API void write_residual_picture(const std::filesystem::path& path, const Calibration& calibration);
 
 }  // namespace dic

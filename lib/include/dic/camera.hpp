@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
 #include <filesystem>
@@ -37,7 +38,7 @@ struct CameraParameters {
   std::optional<SpecimenPlane> plane;  ///< none: no perspective, no scale
   /// One sentence per problem; empty when all is well. Checks that the maps of the camera exist and are
   /// invertible everywhere in the image.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// Maps between image pixels and corrected pixels. Corrected pixels are those of an ideal camera that looks
@@ -55,7 +56,7 @@ class Camera {
   };
 
   /// Throws UsageError for parameters with problems.
-  explicit Camera(const CameraParameters& parameters);
+  DIC_API explicit Camera(const CameraParameters& parameters);
 
   const CameraParameters& parameters() const { return parameters_; }
   /// mm per corrected pixel; 0 without a plane.
@@ -63,15 +64,15 @@ class Camera {
 
   /// Corrected position of the image pixel (x, y), accurate to 1e-9 px. NaN where the model has no inverse,
   /// which never happens inside the image.
-  Point undistort(double x, double y) const;
+  DIC_API Point undistort(double x, double y) const;
   struct Corrected {
     Point position;
     Jacobian jacobian;
   };
   /// Corrected position of the image pixel (x, y), with its derivative.
-  Corrected undistort_with_jacobian(double x, double y) const;
+  DIC_API Corrected undistort_with_jacobian(double x, double y) const;
   /// Image position, px, of a corrected position: the inverse of `undistort`.
-  Point distort(double x, double y) const;
+  DIC_API Point distort(double x, double y) const;
 
  private:
   CameraParameters parameters_;
@@ -80,26 +81,26 @@ class Camera {
 };
 
 /// Positions of a grid's nodes in corrected coordinates, [ny x nx], px. threads: 0 = one per core.
-NodePositions corrected_nodes(const Grid& grid, const Camera& camera, int threads = 0);
+DIC_API NodePositions corrected_nodes(const Grid& grid, const Camera& camera, int threads = 0);
 /// Converts a field measured in image pixels to corrected coordinates, px. With U = undistort, the
 /// displacement becomes U(x + u, y + v) - U(x, y), and sigma follows by the Jacobian of U at (x + u, y + v).
 /// Keeps the displacement in the image as `Field::image_u`, `image_v`. Clears the strain; compute_strain then
 /// gives the strain of the corrected field. A point that left the camera's image is out_of_image if U is
 /// undefined there. nodes: corrected_nodes() of this grid and camera. Throws UsageError for a field that is
 /// already corrected, or nodes of another grid.
-void correct_field(Field& field, const Camera& camera, std::shared_ptr<const NodePositions> nodes,
-                   int threads = 0);
+DIC_API void correct_field(Field& field, const Camera& camera, std::shared_ptr<const NodePositions> nodes,
+                           int threads = 0);
 
 /// Reads a camera file (docs/file-formats.md). Throws FileError: unreadable, not a camera file, a key that is
 /// missing, unknown or invalid, another version, parameters with problems (CameraParameters::validate).
-Camera read_camera(const std::filesystem::path& path);
+DIC_API Camera read_camera(const std::filesystem::path& path);
 /// Parses the text of a camera file. Throws UsageError for the same problems.
-Camera parse_camera(const std::string& text);
+DIC_API Camera parse_camera(const std::string& text);
 /// The text of a camera file. calibration: a JSON object that says how the camera was found and that readers
 /// skip; may be empty.
-std::string camera_json(const CameraParameters& camera, const std::string& calibration = {});
+DIC_API std::string camera_json(const CameraParameters& camera, const std::string& calibration = {});
 /// Writes a camera file: temporary name, then rename. Throws FileError.
-void write_camera(const std::filesystem::path& path, const CameraParameters& camera,
-                  const std::string& calibration = {});
+DIC_API void write_camera(const std::filesystem::path& path, const CameraParameters& camera,
+                          const std::string& calibration = {});
 
 }  // namespace dic

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <dic/image.hpp>
 #include <dic/shared/correlation.hpp>  // Shifts, Pairing, PatchPosition, Criterion, Peak
 #include <memory>
@@ -84,7 +85,7 @@ struct Surfaces {
   static constexpr Type type_of(std::int64_t) { return Type::i64; }
   static constexpr Type type_of(float) { return Type::f32; }
   static constexpr Type type_of(double) { return Type::f64; }
-  std::int64_t checked_offset(Type requested, std::int64_t pair) const;
+  DIC_API std::int64_t checked_offset(Type requested, std::int64_t pair) const;
 };
 
 /// A registered implementation of the correlation, for listings and checks. All variants compute the same
@@ -99,7 +100,7 @@ struct CorrelateVariant {
   std::string idea;                 ///< how it works, one line
 };
 /// All variants of this build, those of the CPU first.
-std::vector<CorrelateVariant> correlate_variants();
+DIC_API std::vector<CorrelateVariant> correlate_variants();
 
 /// The shape of a job: everything that the planner considers. Image contents do not matter.
 struct CorrelateShape {
@@ -128,7 +129,7 @@ struct CorrelatePlan {
 };
 /// Chooses a variant: a pure function of shape and device that touches no hardware. Throws UsageError if the
 /// device's backend is unknown or none of its variants supports the shape.
-CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceProperties& device);
+DIC_API CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceProperties& device);
 
 /// Seconds that the steps of a call took, by the device's clock; those of the slowest GPU if several share
 /// the work. 0 if not measured (CPU, nothing to do). With OpenCL, the host computes the scores, which these
@@ -160,29 +161,29 @@ class Correlator {
   /// of a job, with the same result as one GPU), "opencl" (its first device) or "opencl:N". threads: CPU
   /// threads, 0 = one per core. Throws UsageError for an unknown name and DeviceError if the device does not
   /// exist.
-  explicit Correlator(const std::string& device = "cpu", int threads = 0);
-  ~Correlator();
-  Correlator(Correlator&&) noexcept;
-  Correlator& operator=(Correlator&&) noexcept;
+  DIC_API explicit Correlator(const std::string& device = "cpu", int threads = 0);
+  DIC_API ~Correlator();
+  DIC_API Correlator(Correlator&&) noexcept;
+  DIC_API Correlator& operator=(Correlator&&) noexcept;
 
   /// Computes the surfaces of all pairs. Throws UsageError for requests that contradict themselves (sizes,
   /// types, positions outside) and DeviceError if the device fails. `out` is resized; its memory is reused
   /// from call to call.
-  void surfaces(const CorrelateRequest& request, Surfaces& out);
+  DIC_API void surfaces(const CorrelateRequest& request, Surfaces& out);
   /// Computes one peak for each pair; surfaces are not stored. The criterion must not be cross_correlation.
   /// Throws as `surfaces` does.
-  void peaks(const CorrelateRequest& request, std::vector<Peak>& out);
+  DIC_API void peaks(const CorrelateRequest& request, std::vector<Peak>& out);
 
   /// The device; if several GPUs share the work, the one of lowest compute capability.
-  const DeviceProperties& device() const;
+  DIC_API const DeviceProperties& device() const;
   /// The plan of the last call.
-  const CorrelatePlan& last_plan() const;
+  DIC_API const CorrelatePlan& last_plan() const;
   /// Times of the last call.
-  DeviceSeconds device_seconds() const;
+  DIC_API DeviceSeconds device_seconds() const;
   /// For benchmarks: every following call runs its kernels `times` times in a row, on inputs that stay on the
   /// device, and returns the results of the last run. No effect on the CPU, whose steps are not timed. Throws
   /// UsageError if `times` is less than 1.
-  void repeat_kernels(std::int64_t times);
+  DIC_API void repeat_kernels(std::int64_t times);
 
  private:
   struct Impl;

@@ -15,6 +15,18 @@
  * device "cuda" or "cuda:N" the pixels of dic_track_pair and of a stream may be in the memory of a GPU; work
  * that was queued in the GPU's default stream is waited for. */
 
+/* Marks the functions that libdic exports. Users of a static libdic define DIC_STATIC. Except on Windows, users
+ * see plain declarations, which other languages can parse. */
+#if defined(_WIN32) && defined(DIC_BUILDING_LIBDIC) && !defined(DIC_STATIC)
+#define DIC_C_API __declspec(dllexport)
+#elif defined(_WIN32) && !defined(DIC_STATIC)
+#define DIC_C_API __declspec(dllimport)
+#elif defined(DIC_BUILDING_LIBDIC) && !defined(DIC_STATIC)
+#define DIC_C_API __attribute__((visibility("default")))
+#else
+#define DIC_C_API
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -43,66 +55,67 @@ typedef struct dic_stream dic_stream;
 typedef struct dic_result dic_result;
 
 /* Version of the library, for example "0.1.0". */
-const char* dic_version(void);
+DIC_C_API const char* dic_version(void);
 /* Message of this thread's last call that failed; "" if none has. Valid until the next call that fails. */
-const char* dic_last_error(void);
+DIC_C_API const char* dic_last_error(void);
 
 /* Options by the names and values of the command line: dic_options_set(options, "subset", "21"). Options
  * that are not set have their defaults. Options about files ("output", "csv", ...) have no effect here. */
-dic_status dic_options_create(dic_options** options);
-void dic_options_destroy(dic_options* options);
-dic_status dic_options_set(dic_options* options, const char* name, const char* value);
+DIC_C_API dic_status dic_options_create(dic_options** options);
+DIC_C_API void dic_options_destroy(dic_options* options);
+DIC_C_API dic_status dic_options_set(dic_options* options, const char* name, const char* value);
 /* Sets the region of interest: u8, the reference's size, inside where not 0. */
-dic_status dic_options_set_mask(dic_options* options, const uint8_t* mask, int32_t width, int32_t height,
-                                int64_t row_bytes);
+DIC_C_API dic_status dic_options_set_mask(dic_options* options, const uint8_t* mask, int32_t width,
+                                          int32_t height, int64_t row_bytes);
 
 /* Measures one pair of images. options: NULL = defaults. */
-dic_status dic_track_pair(const dic_options* options, const void* reference, const void* current,
-                          dic_scalar type, int32_t width, int32_t height, int64_t row_bytes,
-                          dic_result** result);
+DIC_C_API dic_status dic_track_pair(const dic_options* options, const void* reference, const void* current,
+                                    dic_scalar type, int32_t width, int32_t height, int64_t row_bytes,
+                                    dic_result** result);
 
 /* Measures frames while they arrive. Its functions may be called from any thread. At most `capacity` (>= 1)
  * frames are inside, that is, pushed without their result being taken yet. */
-dic_status dic_stream_create(const dic_options* options, const void* reference, dic_scalar type,
-                             int32_t width, int32_t height, int64_t row_bytes, int32_t capacity,
-                             dic_stream** stream);
-void dic_stream_destroy(dic_stream* stream);
+DIC_C_API dic_status dic_stream_create(const dic_options* options, const void* reference, dic_scalar type,
+                                       int32_t width, int32_t height, int64_t row_bytes, int32_t capacity,
+                                       dic_stream** stream);
+DIC_C_API void dic_stream_destroy(dic_stream* stream);
 /* Copies the pixels; waits while `capacity` frames are inside. index (or NULL): receives the frame's number,
  * 0, 1, ... A frame that cannot be measured (size, type) yields a result whose error says so. */
-dic_status dic_stream_push(dic_stream* stream, const void* frame, dic_scalar type, int32_t width,
-                           int32_t height, int64_t row_bytes, int64_t* index);
+DIC_C_API dic_status dic_stream_push(dic_stream* stream, const void* frame, dic_scalar type, int32_t width,
+                                     int32_t height, int64_t row_bytes, int64_t* index);
 /* The next result, in the order of the frames: poll returns at once, wait waits for it. *result is NULL if
  * poll finds none, or if no frame is inside. */
-dic_status dic_stream_poll(dic_stream* stream, dic_result** result);
-dic_status dic_stream_wait(dic_stream* stream, dic_result** result);
+DIC_C_API dic_status dic_stream_poll(dic_stream* stream, dic_result** result);
+DIC_C_API dic_status dic_stream_wait(dic_stream* stream, dic_result** result);
 /* Drops the frames that are not measured yet. */
-dic_status dic_stream_cancel(dic_stream* stream);
+DIC_C_API dic_status dic_stream_cancel(dic_stream* stream);
 /* Starts the next experiment with another reference and the same options; drops results not taken yet. */
-dic_status dic_stream_reset(dic_stream* stream, const void* reference, dic_scalar type, int32_t width,
-                            int32_t height, int64_t row_bytes);
+DIC_C_API dic_status dic_stream_reset(dic_stream* stream, const void* reference, dic_scalar type,
+                                      int32_t width, int32_t height, int64_t row_bytes);
 
-void dic_result_destroy(dic_result* result);
+DIC_C_API void dic_result_destroy(dic_result* result);
 /* The grid: nodes lie at (x0 + i * step, y0 + j * step) px, i < nx, j < ny. Output pointers may be NULL. */
-dic_status dic_result_grid(const dic_result* result, int32_t* x0, int32_t* y0, int32_t* step, int32_t* nx,
-                           int32_t* ny);
+DIC_C_API dic_status dic_result_grid(const dic_result* result, int32_t* x0, int32_t* y0, int32_t* step,
+                                     int32_t* nx, int32_t* ny);
 /* Number of the frame in its stream, from 0; 0 for a pair. */
-dic_status dic_result_index(const dic_result* result, int64_t* index);
+DIC_C_API dic_status dic_result_index(const dic_result* result, int64_t* index);
 /* Why the frame could not be measured; "" if it was. Valid as long as the result. */
-const char* dic_result_error(const dic_result* result);
+DIC_C_API const char* dic_result_error(const dic_result* result);
 /* Copies an array of all nodes, ny rows of nx values, as double. name: u, v (px), zncc, sigma_u, sigma_v
  * (px), status (0 ok, 1 flat, 2 out_of_image, 3 low_correlation, 4 not_converged, 5 diverged, 6 masked, 7
  * outlier, 8 ambiguous), iterations, exx, eyy, exy, e1, e2, von_mises, sigma_exx, sigma_eyy, sigma_exy. NaN
  * where nothing was measured. count: number of values that fit into `values`, at least nx * ny. */
-dic_status dic_result_copy(const dic_result* result, const char* name, double* values, int64_t count);
+DIC_C_API dic_status dic_result_copy(const dic_result* result, const char* name, double* values,
+                                     int64_t count);
 
 /* Finds a template in an image, the best score first. matches: rows of 5 numbers, at most max_matches of
  * them: x, y (px, of the centre of the template's top left pixel), center_x, center_y (px), score (zncc, [-1,
  * 1]). threshold: lowest accepted score. device: NULL = "auto". found: the number of rows that were written.
  * Both images have rows without padding. */
-dic_status dic_match(const void* pattern, dic_scalar pattern_type, int32_t pattern_width,
-                     int32_t pattern_height, const void* image, dic_scalar image_type, int32_t image_width,
-                     int32_t image_height, double threshold, const char* device, int32_t max_matches,
-                     double* matches, int32_t* found);
+DIC_C_API dic_status dic_match(const void* pattern, dic_scalar pattern_type, int32_t pattern_width,
+                               int32_t pattern_height, const void* image, dic_scalar image_type,
+                               int32_t image_width, int32_t image_height, double threshold,
+                               const char* device, int32_t max_matches, double* matches, int32_t* found);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
 #include <dic/image_io.hpp>
@@ -22,7 +23,7 @@ struct Colour {
 };
 
 /// White paper to draw on; x to the right, y down. Lengths are in canvas units.
-class Canvas {
+class DIC_API Canvas {
  public:
   struct Point {
     double x = 0, y = 0;
@@ -50,7 +51,7 @@ class Canvas {
 /// Makes an empty canvas of this width and height, in canvas units.
 using CanvasFactory = std::function<std::unique_ptr<Canvas>(double width, double height)>;
 /// Canvases for PNG files, drawn by OpenCV with its simple font: 1 unit is 1 px.
-CanvasFactory png_canvases();
+DIC_API CanvasFactory png_canvases();
 
 /// Colour maps of values; all but grey suit every kind of colour vision.
 enum class ColourMap : std::uint8_t {
@@ -76,12 +77,12 @@ struct ValueRange {
 class RangeFinder {
  public:
   /// Adds values; ignores those that are not finite.
-  void add(std::span<const float> values);
+  DIC_API void add(std::span<const float> values);
   /// The 0.5th and 99.5th percentile of all values, or of a regular sample of more than 262,144 values;
   /// slightly wider if all values are equal. None without values.
-  std::optional<ValueRange> range() const;
+  DIC_API std::optional<ValueRange> range() const;
   /// The smallest and the largest value; none without values.
-  std::optional<ValueRange> extremes() const;
+  DIC_API std::optional<ValueRange> extremes() const;
 
  private:
   void halve_sample();
@@ -115,8 +116,8 @@ struct FigureOptions {
 /// point is drawn at its position in the current frame, (x + u, y + v), as a cell that reaches half-way to
 /// its neighbours; missing points are left out. An empty `current` gives a white background. Throws
 /// FileError, UsageError (sizes that do not match).
-void write_field_picture(const std::filesystem::path& path, ImageView current, const Field& field,
-                         std::span<const float> values, const FigureOptions& options,
-                         const CanvasFactory& canvases = png_canvases());
+DIC_API void write_field_picture(const std::filesystem::path& path, ImageView current, const Field& field,
+                                 std::span<const float> values, const FigureOptions& options,
+                                 const CanvasFactory& canvases = png_canvases());
 
 }  // namespace dic

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <dic/export.hpp>
 #include <dic/node_values.hpp>
 #include <dic/shared/field_options.hpp>  // StrainOptions, MeasuredSubsets, OutlierOptions
 #include <dic/shared/status.hpp>         // Status
@@ -26,7 +27,7 @@ struct Grid {
   int y(int j) const { return y0 + j * step; }
   std::int64_t nodes() const { return static_cast<std::int64_t>(nx) * ny; }
   /// Nodes inside the ROI: the rows of every output.
-  std::int64_t points() const;
+  DIC_API std::int64_t points() const;
   bool operator==(const Grid&) const = default;
 };
 
@@ -66,20 +67,20 @@ class Field {
   /// A field on a grid without nodes.
   Field() = default;
   /// A field whose nodes are all NaN and `masked`.
-  explicit Field(std::shared_ptr<const Grid> grid);
-  explicit Field(Grid grid);
+  DIC_API explicit Field(std::shared_ptr<const Grid> grid);
+  DIC_API explicit Field(Grid grid);
   /// A field with empty arrays, to take over existing memory of grid->nodes() values each.
-  static Field without_arrays(std::shared_ptr<const Grid> grid);
+  DIC_API static Field without_arrays(std::shared_ptr<const Grid> grid);
 
   /// The grid whose nodes the arrays belong to.
-  const Grid& grid() const;
+  DIC_API const Grid& grid() const;
   /// The same grid, shared; null for a field on a grid without nodes.
   const std::shared_ptr<const Grid>& shared_grid() const { return grid_; }
   /// Position of a node, px; in corrected coordinates if the field has them.
   double x(int i, int j) const { return positions ? positions->x[node(i, j)] : grid().x(i); }
   double y(int i, int j) const { return positions ? positions->y[node(i, j)] : grid().y(j); }
   /// Number of points inside the ROI with each status.
-  std::array<std::int64_t, kStatusCount> counts() const;
+  DIC_API std::array<std::int64_t, kStatusCount> counts() const;
 
  private:
   std::size_t node(int i, int j) const { return static_cast<std::size_t>(j) * grid().nx + i; }
@@ -99,8 +100,8 @@ class Field {
 /// The standard deviations of the strain follow from sigma_u and sigma_v and from the pixels that the subsets
 /// of different nodes share; without `subsets` they are NaN. Field::order, where set, overrides the order of
 /// `subsets`.
-StrainField compute_strain(const Field& field, const StrainOptions& options = {}, int threads = 0,
-                           const std::optional<MeasuredSubsets>& subsets = {});
+DIC_API StrainField compute_strain(const Field& field, const StrainOptions& options = {}, int threads = 0,
+                                   const std::optional<MeasuredSubsets>& subsets = {});
 
 /// Independent random draws of the errors that noise may cause in a displacement field, each [ny x nx], for u
 /// and v alike. They tell how the errors of different nodes are correlated, not how large they are.
@@ -108,18 +109,19 @@ struct ErrorDraws {
   std::vector<NodeValues<float>> draws;  ///< an even number of draws; 0 at points without an error
 };
 /// Strain of a field whose errors are not those of single subsets, for example after the global step.
-StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
-                           const ErrorDraws& errors);
+DIC_API StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
+                                   const ErrorDraws& errors);
 
 /// Strain components from the displacement gradient (row-major du/dx, du/dy, dv/dx, dv/dy): returns {exx,
 /// eyy, exy} of the measure. Almansi strain refers to the current, Hencky strain to the reference
 /// configuration: e = (I - F^-T F^-1)/2, ln U = ln(F^T F)/2; both are NaN where det F <= 0 (folded material).
-std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient, StrainMeasure measure);
+DIC_API std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient,
+                                                   StrainMeasure measure);
 
 /// Marks `ok` points as `outlier` by the normalized median test of Westerweel & Scarano, "Universal outlier
 /// detection for PIV data" (2005), applied to the eight neighbours and to residuals from a local plane
 /// (median slopes), so that strain and rotation do not trigger it. Points with fewer than three neighbours
 /// are not tested. Returns the number of marked points. threads: 0 = one per core.
-std::int64_t mark_outliers(Field& field, const OutlierOptions& options = {}, int threads = 0);
+DIC_API std::int64_t mark_outliers(Field& field, const OutlierOptions& options = {}, int threads = 0);
 
 }  // namespace dic

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <dic/export.hpp>
 #include <dic/memory.hpp>
 #include <dic/shared/image_view.hpp>  // ScalarType, Size, ImageView
 
@@ -11,9 +12,9 @@ class Image {
  public:
   Image() = default;
   /// A black image (zeros). Throws UsageError for negative sizes.
-  Image(Size size, ScalarType type, int bit_depth = 0);
+  DIC_API Image(Size size, ScalarType type, int bit_depth = 0);
   /// An image whose pixels must be written before they are read. Throws like the constructor.
-  static Image uninitialized(Size size, ScalarType type, int bit_depth = 0);
+  DIC_API static Image uninitialized(Size size, ScalarType type, int bit_depth = 0);
 
   Size size() const { return size_; }
   int width() const { return size_.width; }
@@ -31,7 +32,7 @@ class Image {
   const T* row(int y) const {
     return reinterpret_cast<const T*>(bytes_.data()) + static_cast<std::ptrdiff_t>(y) * size_.width;
   }
-  ImageView view() const;
+  DIC_API ImageView view() const;
   operator ImageView() const { return view(); }  // NOLINT: every function takes a view
 
  private:
@@ -42,6 +43,6 @@ class Image {
 };
 
 /// Copies a view into an image of its own, with contiguous rows.
-Image copy_of(ImageView image);
+DIC_API Image copy_of(ImageView image);
 
 }  // namespace dic

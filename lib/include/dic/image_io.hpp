@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <dic/image.hpp>
 #include <filesystem>
 #include <functional>
@@ -22,12 +23,12 @@ namespace dic {
 /// first page of a multi-page TIFF is read. The largest image has 2^30 pixels. Throws FileError: missing,
 /// unreadable, not an image, too large, truncated or damaged (a partial image is never returned), values in a
 /// float image that are not finite, an element type that is not supported.
-Image read_image(const std::filesystem::path& path);
+DIC_API Image read_image(const std::filesystem::path& path);
 
 /// Writes u8 or u16 (PNG, TIFF, BMP, PGM by the ending; 16 bit not as BMP) or f32 (TIFF). Writes to a
 /// temporary name in the same folder, then renames, so that the file is complete or absent. Throws FileError
 /// (no rights, disk full) and UsageError for an ending or an element type that does not fit.
-void write_image(const std::filesystem::path& path, ImageView image);
+DIC_API void write_image(const std::filesystem::path& path, ImageView image);
 
 /// A colour image that somebody else owns: `height` rows of `width` pixels of 3 bytes R, G, B, no padding.
 struct RgbView {
@@ -36,7 +37,7 @@ struct RgbView {
   int height = 0;  ///< px
 };
 /// Writes an 8-bit colour image (PNG, TIFF, BMP). Throws like the function for grey images.
-void write_image(const std::filesystem::path& path, RgbView image);
+DIC_API void write_image(const std::filesystem::path& path, RgbView image);
 
 /// A colour image that is made row by row, so that it need not fit into memory as a whole.
 struct RgbRows {
@@ -47,7 +48,7 @@ struct RgbRows {
 };
 /// Writes a colour image that is made row by row. A PNG is written without holding the whole image. Throws
 /// like the function for grey images.
-void write_image(const std::filesystem::path& path, const RgbRows& image);
+DIC_API void write_image(const std::filesystem::path& path, const RgbRows& image);
 
 /// Expands files, globs ("frames/*.png", quoted), directories into a list of image files.
 ///
@@ -56,19 +57,19 @@ void write_image(const std::filesystem::path& path, const RgbRows& image);
 /// naturally too; any other list keeps its order. Files of a directory that are hidden, or not images by
 /// their ending, are skipped. An argument that names an existing file or directory is taken literally, even
 /// if it contains glob characters (* ? [ ]). Throws FileError if a name matches nothing.
-std::vector<std::filesystem::path> expand_frames(const std::vector<std::string>& arguments);
+DIC_API std::vector<std::filesystem::path> expand_frames(const std::vector<std::string>& arguments);
 
 /// Natural order: runs of digits compare as numbers ("img_9" < "img_10").
-bool natural_less(const std::string& a, const std::string& b);
+DIC_API bool natural_less(const std::string& a, const std::string& b);
 
 /// Size and modification time of a file, as text; empty if the file does not exist.
-std::string file_stamp(const std::filesystem::path& path);
+DIC_API std::string file_stamp(const std::filesystem::path& path);
 
 /// True for endings of video files (avi, mp4, mov, mkv, ...).
-bool is_video(const std::filesystem::path& path);
+DIC_API bool is_video(const std::filesystem::path& path);
 
 /// A sequence of frames, read one at a time: image files or the frames of one video.
-class FrameSource {
+class DIC_API FrameSource {
  public:
   virtual ~FrameSource() = default;
   /// Number of frames; none if a video does not tell. A video may hold a few frames more or less.
@@ -89,6 +90,6 @@ class FrameSource {
 
 /// Opens the images that `expand_frames` finds, or one video. Nothing is decoded yet. Throws FileError, also
 /// if a video is mixed with other files.
-std::unique_ptr<FrameSource> open_frames(const std::vector<std::string>& arguments);
+DIC_API std::unique_ptr<FrameSource> open_frames(const std::vector<std::string>& arguments);
 
 }  // namespace dic

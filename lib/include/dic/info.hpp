@@ -1,12 +1,13 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <string>
 #include <vector>
 
 namespace dic {
 
 /// Version of the library, for example "0.1.0".
-std::string version();
+DIC_API std::string version();
 
 struct DeviceInfo {
   std::string name;     ///< for example "cuda:0", "opencl:0"
@@ -23,13 +24,13 @@ struct BuildInfo {
   std::string simd_target;          ///< SIMD instructions that will be used
 };
 /// Versions, build options and the hardware of this machine.
-BuildInfo build_info();
+DIC_API BuildInfo build_info();
 
 struct OpenClInfo {
   std::string note;  ///< why no device can be used; empty if one can
   std::vector<DeviceInfo> devices;
 };
 /// The OpenCL devices. Unlike `build_info`, loads the OpenCL drivers.
-OpenClInfo opencl_info();
+DIC_API OpenClInfo opencl_info();
 
 }  // namespace dic

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
 #include <dic/shared/enum_names.hpp>
@@ -54,29 +55,29 @@ struct ResultPart {
 class VtkHdfWriter {
  public:
   /// grid: of all fields. Throws FileError if the file cannot be created.
-  VtkHdfWriter(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info);
+  DIC_API VtkHdfWriter(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info);
   /// Continues a file with at least one frame that an earlier writer left, even if it was killed. Keeps the
   /// first `frames` frames and appends after them. grid, info: as in the earlier run. Throws FileError.
-  static VtkHdfWriter resume(const std::filesystem::path& path, std::int64_t frames, const Grid& grid,
-                             const ResultInfo& info);
+  DIC_API static VtkHdfWriter resume(const std::filesystem::path& path, std::int64_t frames, const Grid& grid,
+                                     const ResultInfo& info);
   /// Writes a file that shows several files of one measurement as one sequence, through virtual datasets: the
   /// fields themselves stay in the parts. parts: ordered by frames; those with the same frames (different
   /// rows) are adjacent. Throws FileError.
-  static void join(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info,
-                   std::span<const ResultPart> parts);
-  ~VtkHdfWriter();
-  VtkHdfWriter(VtkHdfWriter&&) noexcept;
-  VtkHdfWriter& operator=(VtkHdfWriter&&) noexcept;
+  DIC_API static void join(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info,
+                           std::span<const ResultPart> parts);
+  DIC_API ~VtkHdfWriter();
+  DIC_API VtkHdfWriter(VtkHdfWriter&&) noexcept;
+  DIC_API VtkHdfWriter& operator=(VtkHdfWriter&&) noexcept;
   /// Adds one frame and hands it to the system. time: on the time axis, in info.time_unit. name: at most 272
   /// bytes. Throws FileError (disk full) and UsageError (another grid). After a FileError, only the
   /// destructor may be called; the file keeps the earlier frames.
-  void append(const Field& field, double time, std::string_view name);
+  DIC_API void append(const Field& field, double time, std::string_view name);
   /// Does `append` in two steps: added frames become visible to readers, and survive a kill, with the next
   /// `publish`. One `publish` for several frames saves time if frames come fast.
-  void add(const Field& field, double time, std::string_view name);
-  void publish();
+  DIC_API void add(const Field& field, double time, std::string_view name);
+  DIC_API void publish();
   /// Closes the file; no other call may follow. The file is valid even without frames. Throws FileError.
-  void finish();
+  DIC_API void finish();
 
  private:
   struct Impl;
@@ -98,11 +99,11 @@ struct EnumNames<CsvStyle> {
 /// every run makes, without strain invariants; px, or with a scale in mm and headers like "x [mm]". Status by
 /// name, missing values as "nan". The other styles keep px; vic adds columns in mm with a scale. Writes to a
 /// temporary name, then renames. Throws FileError.
-void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
+DIC_API void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
                CsvStyle style = CsvStyle::native);
 
 /// Writes text to a temporary name beside `path`, then renames, so that the file is complete or absent.
 /// Throws FileError.
-void write_text_file(const std::filesystem::path& path, std::string_view text);
+DIC_API void write_text_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace dic

@@ -1,13 +1,14 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <dic/track.hpp>
 #include <string>
 
 namespace dic {
 
-/// What is likely where no point of a frame could be measured, and what to do: a sentence. From its counts by
-/// status, from how bright, how rich in contrast and how sharp both images are.
-std::string likely_reason(ImageView reference, ImageView frame,
-                          const std::array<std::int64_t, kStatusCount>& counts);
+/// Explains why no point of a frame could be measured, and what to do about it, in one sentence. The
+/// explanation follows from the counts by status, and from brightness, contrast and sharpness of both images.
+DIC_API std::string likely_reason(ImageView reference, ImageView frame,
+                                  const std::array<std::int64_t, kStatusCount>& counts);
 
 }  // namespace dic

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <dic/correlate.hpp>
+#include <dic/export.hpp>
 #include <dic/image.hpp>
 #include <filesystem>
 #include <memory>
@@ -29,7 +30,7 @@ struct MatchOptions {
   int threads = 0;                      ///< 0 = one per core
   std::string variant;                  ///< correlation variant; empty = the planner chooses
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// One place where a template was found.
@@ -46,7 +47,7 @@ struct Match {
 
 /// Corners of the matched box, image px: the outer edges of the template's corner pixels, in the order
 /// top-left, top-right, bottom-right, bottom-left of the template.
-std::array<std::array<double, 2>, 4> box_corners(const Match& match);
+DIC_API std::array<std::array<double, 2>, 4> box_corners(const Match& match);
 
 struct MatchResult {
   std::vector<Match> matches;  ///< best score first
@@ -54,7 +55,7 @@ struct MatchResult {
   double best_score = -1;
 
   /// Merges the matches of another result, in order of score.
-  void add(MatchResult other);
+  DIC_API void add(MatchResult other);
 };
 
 /// Searches for the same templates in one image after the other. Keeps threads, FFT plans and buffers between
@@ -75,21 +76,21 @@ class Matcher {
   /// Copies the templates. masks: empty, or one per template (any type, the template's size, non-zero = the
   /// pixel counts). Throws UsageError (options; a template that is empty or has no contrast for the method),
   /// DeviceError.
-  Matcher(std::span<const ImageView> templates, const MatchOptions& options,
-          std::span<const ImageView> masks = {});
-  ~Matcher();
-  Matcher(Matcher&&) noexcept;
-  Matcher& operator=(Matcher&&) noexcept;
+  DIC_API Matcher(std::span<const ImageView> templates, const MatchOptions& options,
+                  std::span<const ImageView> masks = {});
+  DIC_API ~Matcher();
+  DIC_API Matcher(Matcher&&) noexcept;
+  DIC_API Matcher& operator=(Matcher&&) noexcept;
 
   /// Finds all matches of every template in the image. For zncc and ncc, which do not depend on the grey
   /// scale, template and image may have different element types. Throws UsageError (a template larger than
   /// the image, element types that cannot be compared), Cancelled.
-  MatchResult find(ImageView image, std::stop_token stop = {});
+  DIC_API MatchResult find(ImageView image, std::stop_token stop = {});
   /// Finds the matches of one template. template_index: from 0; an invalid one throws UsageError. Throws as
   /// `find` does.
-  MatchResult find_template(int template_index, ImageView image, std::stop_token stop = {});
-  int templates() const;  ///< number of templates
-  const MatchOptions& options() const;
+  DIC_API MatchResult find_template(int template_index, ImageView image, std::stop_token stop = {});
+  DIC_API int templates() const;  ///< number of templates
+  DIC_API const MatchOptions& options() const;
 
  private:
   struct Impl;
@@ -113,11 +114,11 @@ class TemplateTracker {
  public:
   /// search: largest motion between two images, px (a few px more are seen); none = half the smaller side of
   /// the template, at least 16. The Matcher must outlive this object. Throws UsageError (search below 1).
-  explicit TemplateTracker(Matcher& matcher, std::optional<int> search = std::nullopt);
+  DIC_API explicit TemplateTracker(Matcher& matcher, std::optional<int> search = std::nullopt);
 
   /// Searches the next image. Returns one entry per track, and one without a match for each template that has
   /// no track yet, sorted by template, then by track. Throws as Matcher::find does.
-  std::vector<TrackedMatch> next(ImageView image, std::stop_token stop = {});
+  DIC_API std::vector<TrackedMatch> next(ImageView image, std::stop_token stop = {});
 
  private:
   struct Track {
@@ -137,12 +138,13 @@ class TemplateTracker {
 };
 
 /// Finds each template in each image; the result is sorted by score over all images. Throws as Matcher does.
-MatchResult match_templates(std::span<const ImageView> templates, std::span<const ImageView> images,
-                            const MatchOptions& options, std::span<const ImageView> masks = {},
-                            std::stop_token stop = {});
+DIC_API MatchResult match_templates(std::span<const ImageView> templates, std::span<const ImageView> images,
+                                    const MatchOptions& options, std::span<const ImageView> masks = {},
+                                    std::stop_token stop = {});
 
 /// Writes the image (grey, stretched to its range unless it is 8 bit) as a colour image with the box, the top
 /// edge and the score of every match drawn over it. Throws FileError.
-void write_match_picture(const std::filesystem::path& path, ImageView image, std::span<const Match> matches);
+DIC_API void write_match_picture(const std::filesystem::path& path, ImageView image,
+                                 std::span<const Match> matches);
 
 }  // namespace dic

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <dic/export.hpp>
 #include <filesystem>
 
 namespace dic {
@@ -16,14 +17,14 @@ class MemoryLimit {
  public:
   /// bytes: 0 = no limit. folder: where the files are put; it may be one that will be made, and must be on a
   /// disk, not in memory as /tmp may be. Throws UsageError if the system does not support this.
-  MemoryLimit(std::size_t bytes, const std::filesystem::path& folder);
-  ~MemoryLimit();
+  DIC_API MemoryLimit(std::size_t bytes, const std::filesystem::path& folder);
+  DIC_API ~MemoryLimit();
   MemoryLimit(const MemoryLimit&) = delete;
   MemoryLimit& operator=(const MemoryLimit&) = delete;
 };
 
 /// Resident memory of this process, bytes.
-std::size_t resident_bytes();
+DIC_API std::size_t resident_bytes();
 
 /// Memory for the pixels of an image.
 class PixelMemory {
@@ -33,17 +34,17 @@ class PixelMemory {
   explicit PixelMemory(std::size_t bytes) : PixelMemory(bytes, true) {}
   /// Memory that must be written before it is read. Throws like the constructor.
   static PixelMemory uninitialized(std::size_t bytes) { return {bytes, false}; }
-  PixelMemory(const PixelMemory& other);
-  PixelMemory(PixelMemory&& other) noexcept;
-  PixelMemory& operator=(PixelMemory other) noexcept;
-  ~PixelMemory();
+  DIC_API PixelMemory(const PixelMemory& other);
+  DIC_API PixelMemory(PixelMemory&& other) noexcept;
+  DIC_API PixelMemory& operator=(PixelMemory other) noexcept;
+  DIC_API ~PixelMemory();
 
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
 
  private:
-  PixelMemory(std::size_t bytes, bool zeros);
+  DIC_API PixelMemory(std::size_t bytes, bool zeros);
 
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <array>
 #include <cstdint>
 #include <dic/field_schema.hpp>
@@ -50,7 +51,7 @@ class ProbeValues {
   double operator[](std::string_view name) const { return values_[index_of(name)]; }
 
  private:
-  static std::size_t index_of(std::string_view name);
+  DIC_API static std::size_t index_of(std::string_view name);
 
   std::array<double, kProbeArrays.size()> values_;
 };
@@ -62,7 +63,7 @@ struct PointValues {
 /// Interpolates bilinearly between the four nodes around a position, all of which must be `ok` and on one
 /// side of every tear. The errors of neighbouring nodes are taken as equal, so sigma may be too large, but
 /// never too small. Lengths in px.
-PointValues probe_point(const Field& field, Position at);
+DIC_API PointValues probe_point(const Field& field, Position at);
 
 /// The reading of an extensometer: two points of the specimen whose distance changes.
 struct ExtensometerValues {
@@ -76,7 +77,7 @@ struct ExtensometerValues {
 };
 /// Measures between `a` and `b`; lengths in px. The errors of both ends are taken as independent, so sigma is
 /// too large if the distance is smaller than a subset.
-ExtensometerValues probe_extensometer(const Field& field, Position a, Position b);
+DIC_API ExtensometerValues probe_extensometer(const Field& field, Position a, Position b);
 
 struct LinePoint {
   double distance =
@@ -86,11 +87,11 @@ struct LinePoint {
 };
 /// Values at points of the line from `a` to `b`, including both ends; their spacing is the step of the grid
 /// or slightly less. Lengths in px.
-std::vector<LinePoint> probe_line(const Field& field, Position a, Position b);
+DIC_API std::vector<LinePoint> probe_line(const Field& field, Position a, Position b);
 
 /// Indices of the grid's nodes that are inside a polygon or on its outline, and inside the ROI. image: size
 /// of the reference. Throws UsageError if the polygon has fewer than three corners or contains no node.
-std::vector<std::size_t> nodes_in(const Grid& grid, Size image, const Roi::Polygon& area);
+DIC_API std::vector<std::size_t> nodes_in(const Grid& grid, Size image, const Roi::Polygon& area);
 struct AreaValues {
   std::int64_t nodes = 0;          ///< nodes inside the area
   std::int64_t points = 0;         ///< nodes that are `ok`
@@ -98,7 +99,7 @@ struct AreaValues {
   ProbeValues mean, sd;            ///< over the `ok` nodes that have the value; sigma_* are averaged too
 };
 /// Mean and standard deviation over the given nodes (see nodes_in). Lengths in px.
-AreaValues probe_area(const Field& field, std::span<const std::size_t> nodes);
+DIC_API AreaValues probe_area(const Field& field, std::span<const std::size_t> nodes);
 
 /// The places to probe in every frame of a result.
 struct ProbeRequest {
@@ -127,7 +128,7 @@ struct ProbeHistory {
   std::vector<double> loads;  ///< one per frame, NaN where a frame has none; empty: no loads were added
   double section_mm2 = 0;     ///< area of the cross-section, for the stress; 0 = unknown
   /// load / section_mm2, MPa; empty unless both are known.
-  std::vector<double> stresses() const;
+  DIC_API std::vector<double> stresses() const;
 };
 
 /// Probes one field after the other, of a stored result or of a running experiment.
@@ -135,9 +136,9 @@ class Probe {
  public:
   /// grid: of all fields. info: gives image size, scale, unit of the times and strain measure. Throws
   /// UsageError if the request is empty or a place is invalid.
-  Probe(const Grid& grid, const ResultInfo& info, ProbeRequest request);
+  DIC_API Probe(const Grid& grid, const ResultInfo& info, ProbeRequest request);
   /// Probes the next field. file: name of the frame; time: on the time axis of `info`.
-  void add(const Field& field, const std::string& file, double time);
+  DIC_API void add(const Field& field, const std::string& file, double time);
   /// The values of all fields added so far.
   const ProbeHistory& history() const { return history_; }
 
@@ -148,8 +149,8 @@ class Probe {
 };
 /// Probes the requested frames of a result. Throws UsageError (invalid place, unknown frame), FileError,
 /// Cancelled.
-ProbeHistory probe_result(const Result& result, const ProbeRequest& request,
-                          const ProgressCallback& progress = {}, std::stop_token stop = {});
+DIC_API ProbeHistory probe_result(const Result& result, const ProbeRequest& request,
+                                  const ProgressCallback& progress = {}, std::stop_token stop = {});
 
 /// Forces, or other quantities, that were recorded along with the images.
 struct LoadTable {
@@ -163,15 +164,16 @@ struct LoadTable {
 /// comma unless commas separate the columns. A column `frame` or `time` is the key; without one, rows belong
 /// to frames in order. column: name of the loads' column; empty = the first column that is not the key.
 /// Throws FileError with the line and the problem.
-LoadTable read_loads(const std::filesystem::path& path, const std::string& column = {});
+DIC_API LoadTable read_loads(const std::filesystem::path& path, const std::string& column = {});
 /// Adds the load of each frame to the history: the load with the frame's number, or interpolated between the
 /// two nearest times; NaN if there is none. Throws UsageError if the table is by time but the result has no
 /// times.
-void add_loads(ProbeHistory& history, const LoadTable& table, double section_mm2 = 0);
+DIC_API void add_loads(ProbeHistory& history, const LoadTable& table, double section_mm2 = 0);
 
 /// Writes history.csv (a row per frame), lines.csv (a row per line point and frame), history.png and
 /// probe.json (everything) into a folder, which is made if needed; docs/file-formats.md describes the
 /// columns. Returns the file names. Throws FileError.
-std::vector<std::string> write_probe(const std::filesystem::path& folder, const ProbeHistory& history);
+DIC_API std::vector<std::string> write_probe(const std::filesystem::path& folder,
+                                             const ProbeHistory& history);
 
 }  // namespace dic

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
 #include <dic/shared/gradient_noise.hpp>    // GradientNoise
@@ -48,38 +49,39 @@ class Refiner {
  public:
   /// device: "cpu", "cuda" or "cuda:N". threads: CPU threads, 0 = one per core. Throws UsageError,
   /// DeviceError.
-  explicit Refiner(const RefineOptions& options, const std::string& device = "cpu", int threads = 0);
-  ~Refiner();
-  Refiner(Refiner&&) noexcept;
-  Refiner& operator=(Refiner&&) noexcept;
+  DIC_API explicit Refiner(const RefineOptions& options, const std::string& device = "cpu", int threads = 0);
+  DIC_API ~Refiner();
+  DIC_API Refiner(Refiner&&) noexcept;
+  DIC_API Refiner& operator=(Refiner&&) noexcept;
 
   /// Takes a new reference: computes the gradients of its spline, and means, norms and Hessians per point. x,
   /// y: subset centres, reference pixels. roi: u8, non-zero = inside, size of the reference, or empty. Throws
   /// UsageError (sizes), DeviceError.
-  void set_reference(ImageView reference, std::span<const int> x, std::span<const int> y, ImageView roi = {});
+  DIC_API void set_reference(ImageView reference, std::span<const int> x, std::span<const int> y,
+                             ImageView roi = {});
   /// Takes a new current image and computes its B-spline coefficients. Throws UsageError if its size differs.
-  void set_current(ImageView current);
+  DIC_API void set_current(ImageView current);
 
   /// Status of point i before any current image is seen: ok, flat, out_of_image or masked.
-  Status reference_status(std::int64_t i) const;
+  DIC_API Status reference_status(std::int64_t i) const;
   /// Refines points[k] from starts[k] into results[k]; many points per call use a GPU better. Throws
   /// UsageError for unknown points or spans of different lengths. A point that cannot be refined gets a
   /// status. After `stop` was requested, results may be missing.
-  void refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
-              std::span<RefinedPoint> results, const std::stop_token& stop = {}) const;
+  DIC_API void refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
+                      std::span<RefinedPoint> results, const std::stop_token& stop = {}) const;
   /// Refines parts of subsets instead of whole ones, for subsets that hold more than one motion (subset
   /// splitting, Poissant & Barthelat 2010) or that leave the current image. max_iterations: see
   /// RefineOptions.
-  void refine_parts(std::span<const SubsetPart> parts, std::span<const ShapeParameters> starts,
-                    std::span<RefinedPoint> results, int max_iterations,
-                    const std::stop_token& stop = {}) const;
+  DIC_API void refine_parts(std::span<const SubsetPart> parts, std::span<const ShapeParameters> starts,
+                            std::span<RefinedPoint> results, int max_iterations,
+                            const std::stop_token& stop = {}) const;
   /// Refines a single point.
-  RefinedPoint refine(std::int64_t i, const ShapeParameters& start) const;
+  DIC_API RefinedPoint refine(std::int64_t i, const ShapeParameters& start) const;
 
-  const RefineOptions& options() const;
+  DIC_API const RefineOptions& options() const;
   /// Name of the kernel that runs, for reports: "cpu-icgn-AVX2" (the SIMD target of this machine),
   /// "cuda-icgn".
-  std::string kernel() const;
+  DIC_API std::string kernel() const;
 
  private:
   struct Impl;
@@ -91,6 +93,6 @@ class Refiner {
 
 /// Sub-pixel offset {x, y}, in [-1, 1] px, of the maximum of a quadratic surface fitted by least squares to a
 /// 3x3 neighbourhood (row-major); {0, 0} if the surface has no maximum.
-std::array<double, 2> peak_offset(std::span<const float, 9> neighbourhood);
+DIC_API std::array<double, 2> peak_offset(std::span<const float, 9> neighbourhood);
 
 }  // namespace dic

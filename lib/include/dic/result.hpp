@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/io.hpp>
 #include <filesystem>
@@ -32,41 +33,41 @@ class Result {
  public:
   /// Opens the file `path`, or result.vtkhdf in the folder `path`. Throws FileError: missing, damaged, not a
   /// result of dic.
-  explicit Result(const std::filesystem::path& path);
-  ~Result();
-  Result(Result&&) noexcept;
-  Result& operator=(Result&&) noexcept;
+  DIC_API explicit Result(const std::filesystem::path& path);
+  DIC_API ~Result();
+  DIC_API Result(Result&&) noexcept;
+  DIC_API Result& operator=(Result&&) noexcept;
 
   /// Path of the file.
-  const std::filesystem::path& path() const;
+  DIC_API const std::filesystem::path& path() const;
   /// The grid, always in px of the reference image, regardless of the unit of the result.
-  const Grid& grid() const;
-  const std::shared_ptr<const Grid>& shared_grid() const;
+  DIC_API const Grid& grid() const;
+  DIC_API const std::shared_ptr<const Grid>& shared_grid() const;
   /// Subset, image size, scale, strain options, version, command, reference, settings, unit of the times.
-  const ResultInfo& info() const;
+  DIC_API const ResultInfo& info() const;
 
-  int frame_count() const;
+  DIC_API int frame_count() const;
   /// Names of the current frames, one for each.
-  const std::vector<std::string>& frame_names() const;
+  DIC_API const std::vector<std::string>& frame_names() const;
   /// Time of each frame, in `time_unit`.
-  const std::vector<double>& times() const;
+  DIC_API const std::vector<double>& times() const;
   /// "s", or "1" where the times are the frames' numbers (1 is the first frame after the reference).
   const std::string& time_unit() const { return info().time_unit; }
 
   /// The stored quantities, sorted by name. Empty in a result without frames.
-  const std::vector<ResultArray>& arrays() const;
-  bool has(std::string_view array) const;
+  DIC_API const std::vector<ResultArray>& arrays() const;
+  DIC_API bool has(std::string_view array) const;
   /// The array of this name. Throws UsageError if it does not exist; the message lists the existing ones.
-  const ResultArray& array(std::string_view name) const;
+  DIC_API const ResultArray& array(std::string_view name) const;
 
   /// Positions of the nodes in corrected coordinates, px; null without a camera.
-  const std::shared_ptr<const NodePositions>& positions() const;
+  DIC_API const std::shared_ptr<const NodePositions>& positions() const;
 
   /// An array in one frame, [ny x nx] or [ny x nx x components] row-major, in the array's unit; NaN if a
   /// value is missing. T: double, float, std::int32_t or std::uint8_t; NaN does not fit into the last two.
   /// frame: from 0. Throws UsageError (name, frame), FileError.
   template <typename T = double>
-  std::vector<T> values(std::string_view array, int frame) const;
+  DIC_API std::vector<T> values(std::string_view array, int frame) const;
 
   /// A rectangle of nodes: columns i to i + nx - 1, rows j to j + ny - 1.
   struct Nodes {
@@ -75,12 +76,12 @@ class Result {
   /// Values of a part of the nodes; little more than that part is read. Also throws UsageError if the part
   /// reaches beyond the grid.
   template <typename T = double>
-  std::vector<T> values(std::string_view array, int frame, const Nodes& part) const;
+  DIC_API std::vector<T> values(std::string_view array, int frame, const Nodes& part) const;
 
   /// The measurement of one frame (from 0), in px, as `Tracker::track` returned it: equal to the bit without
   /// a scale, up to rounding with one. With a camera, `positions` is set, but `image_u` and `image_v` are
   /// empty. Strains that were not stored are empty. Throws UsageError, FileError.
-  Field field(int frame) const;
+  DIC_API Field field(int frame) const;
 
  private:
   struct Impl;

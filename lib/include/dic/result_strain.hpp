@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/global.hpp>
 #include <dic/progress.hpp>
@@ -21,16 +22,17 @@ struct ResultStrain {
   std::string no_sigma_reason;
 };
 /// The basis of a result's strain, from its stored settings.
-ResultStrain strain_basis(const Result& result);
+DIC_API ResultStrain strain_basis(const Result& result);
 /// Computes the strain of a field that was measured as `basis` describes. Throws UsageError.
-StrainField field_strain(const Field& field, const ResultStrain& basis, const StrainOptions& options,
-                         int threads = 0);
+DIC_API StrainField field_strain(const Field& field, const ResultStrain& basis, const StrainOptions& options,
+                                 int threads = 0);
 
 /// Computes the strain of one frame (from 0) with other options, from the stored displacements. Without scale
 /// and camera it equals, to the bit, what `dic track` computes on a CPU with these options. Lengths stored in
 /// mm are rounded, so that values may then differ in their last digits, and with a camera the standard
 /// deviations by a few per cent. Throws UsageError, FileError.
-StrainField result_strain(const Result& result, int frame, const StrainOptions& options, int threads = 0);
+DIC_API StrainField result_strain(const Result& result, int frame, const StrainOptions& options,
+                                  int threads = 0);
 
 struct ResultStrainJob {
   std::filesystem::path result;  ///< file, or folder of `dic track`
@@ -45,7 +47,8 @@ struct ResultStrainJob {
 /// Writes a result with another strain, and its run.json; all other arrays stay equal to the bit. After a
 /// failure, the files are unchanged. Pictures and tables are not updated. Returns the written file. Throws
 /// UsageError, FileError, Cancelled.
-std::filesystem::path write_result_strain(const ResultStrainJob& job, const ProgressCallback& progress = {},
-                                          std::stop_token stop = {});
+DIC_API std::filesystem::path write_result_strain(const ResultStrainJob& job,
+                                                  const ProgressCallback& progress = {},
+                                                  std::stop_token stop = {});
 
 }  // namespace dic

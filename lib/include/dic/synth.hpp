@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <dic/camera.hpp>
+#include <dic/export.hpp>
 #include <dic/image.hpp>
 #include <dic/shared/enum_names.hpp>
 #include <filesystem>
@@ -65,13 +66,13 @@ struct Motion {
   std::vector<Body> bodies = {};
 
   /// Displacement {u, v} of the material point at reference position (x, y) at `amount` (0 = rest, 1 = full).
-  std::array<double, 2> at(double x, double y, double amount) const;
+  DIC_API std::array<double, 2> at(double x, double y, double amount) const;
   /// Number of the body that the reference shows at (x, y). bodies: 0 = background, 1 = first disc, ...;
   /// crack: 0 above, 1 below; other motions: 0.
-  int body(double x, double y) const;
+  DIC_API int body(double x, double y) const;
   /// True if the material that the reference shows at (x, y) is not hidden by other material at `amount`. It
   /// may still be outside the image.
-  bool visible(double x, double y, double amount) const;
+  DIC_API bool visible(double x, double y, double amount) const;
 };
 
 /// blobs:    Gaussian blobs, dark and bright.
@@ -137,25 +138,25 @@ struct SynthOptions {
   std::optional<Camera> camera;
   int threads = 0;  ///< 0 = one per core
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// The displacement {u, v} in frame i, image px, of the material that the reference shows at (x, y). Without
 /// a camera it equals the motion.
-std::array<double, 2> image_displacement(const SynthOptions& options, int i, double x, double y);
+DIC_API std::array<double, 2> image_displacement(const SynthOptions& options, int i, double x, double y);
 
 /// Tells whether the material that the reference shows at (x, y) can be measured in frame i.
-Measurable measurable(const SynthOptions& options, int i, double x, double y);
+DIC_API Measurable measurable(const SynthOptions& options, int i, double x, double y);
 
 /// Frame i of the sequence: u8 or u16. Values are rounded last and clipped to the type. Throws UsageError.
-Image synth_frame(const SynthOptions& options, int i);
+DIC_API Image synth_frame(const SynthOptions& options, int i);
 
 /// Writes DIR/frame_0000.png ..., DIR/truth.csv (frame,x,y,u,v,body,measurable of every material point at x,
 /// y = 0, truth_step, 2 truth_step, ...) and DIR/truth.h5 (datasets u, v, measurable [frame, y, x], body [y,
 /// x], x, y, amount; attributes motion, seed, command). u, v: displacement in the images, px. A camera adds
 /// X, Y [y, x] and U, V [frame, y, x]: positions and displacement in corrected coordinates. DIR is made if
 /// needed and must be empty. Throws UsageError, FileError.
-void synth_sequence(const SynthOptions& options, const std::filesystem::path& directory, int truth_step,
-                    const std::string& command);
+DIC_API void synth_sequence(const SynthOptions& options, const std::filesystem::path& directory,
+                            int truth_step, const std::string& command);
 
 }  // namespace dic

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
 #include <dic/track_files.hpp>
@@ -29,10 +30,10 @@ struct EnumNames<OptionKind> {
       {OptionKind::rect, "rect"},     {OptionKind::polygons, "polygons"}};
 };
 
-/// Who needs an option: help texts show the common ones first and the advanced ones last.
+/// How widely an option is used: help texts show the common ones first and the advanced ones last.
 enum class OptionLevel : std::uint8_t {
-  common,    ///< what a first measurement needs
-  usual,     ///< the rest of what users choose
+  common,    ///< needed for a first measurement
+  usual,     ///< other options that users choose
   advanced,  ///< limits and parts of the algorithm that few need to change
   hidden     ///< an older name that is understood but not shown
 };
@@ -43,20 +44,21 @@ struct TrackOption {
   std::string group = {};  ///< "Input", "Measurement", "Output", "Running"
   OptionLevel level = OptionLevel::usual;
   OptionKind kind = OptionKind::text;
-  std::string placeholder = {};  ///< of the value in a help text: "PX", "FILE"; empty for flags and choices
-  std::vector<std::string> choices = {};  ///< words that are values: "auto", "green-lagrange"
-  std::string help = {};                  ///< one line
-  /// Throws UsageError: a sentence without full stop that begins with the name. Throws FileError for a file
-  /// that cannot be read. Only one value is judged here; TrackJob::validate judges all together.
+  std::string placeholder = {};  ///< name of the value in help texts: "PX"; empty for flags and choices
+  std::vector<std::string> choices = {};  ///< words that are accepted as values: "auto", "green-lagrange"
+  std::string help = {};                  ///< description in one line
+  /// Sets the value in a job. Throws UsageError, whose message is a sentence without full stop that begins
+  /// with the name, and FileError for a file that cannot be read. Checks this value alone; TrackJob::validate
+  /// checks all values together.
   std::function<void(TrackJob&, const std::string& value)> set = {};
-  /// The value as `set` takes it; empty where there is none. That of TrackJob{} is the default.
+  /// Returns the value as `set` accepts it; empty if there is none. The value in TrackJob{} is the default.
   std::function<std::string(const TrackJob&)> get = {};
 };
 
-/// All options of a run, in the order of a help text. Frames are none of them.
-const std::vector<TrackOption>& track_options();
+/// All options of a run, in the order of help texts. Frames are not among them.
+DIC_API const std::vector<TrackOption>& track_options();
 
-/// The option of this name. Throws UsageError where there is none.
-const TrackOption& track_option(std::string_view name);
+/// The option of this name. Throws UsageError if there is none.
+DIC_API const TrackOption& track_option(std::string_view name);
 
 }  // namespace dic

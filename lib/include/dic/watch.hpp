@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
 #include <dic/track_files.hpp>
@@ -12,10 +13,10 @@
 
 namespace dic {
 
-/// Which of several new files is the next frame.
+/// Rule that selects the next frame among several new files.
 enum class ArrivalOrder : std::uint8_t {
-  name,  ///< the first by name, in natural order; one that is still being written is waited for
-  time   ///< of those that are whole, the one that was written first
+  name,  ///< the first by name, in natural order; waits while that file is being written
+  time   ///< the complete file that was written first
 };
 template <>
 struct EnumNames<ArrivalOrder> {
@@ -23,31 +24,32 @@ struct EnumNames<ArrivalOrder> {
                                                      {ArrivalOrder::time, "time"}};
 };
 
-/// A folder into which another program writes images.
+/// A folder into which another program writes images, and when to stop watching it.
 struct WatchOptions {
   std::filesystem::path folder;
   ArrivalOrder order = ArrivalOrder::name;
-  /// Ends after so many current frames; 0 = never.
+  /// Number of current frames after which the run ends; 0 = never.
   std::int64_t until = 0;
-  /// s, ends when no file has come or changed for so long; 0 = never.
+  /// Time without a new or changed file after which the run ends, s; 0 = never.
   double idle = 0;
-  /// s, how long a file that is not whole may stay as it is, before it is skipped.
+  /// Time after which an incomplete file that does not change is skipped, s.
   double patience = 10;
-  /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  /// One sentence per problem; empty if the options are valid.
+  DIC_API std::vector<std::string> validate() const;
 };
 
-/// Gets every frame as soon as it is in the result: also those that were skipped, with a field without nodes.
+/// Receives every frame as soon as it is in the result, with its number on the time axis. A frame that was
+/// skipped has a field without nodes.
 using WatchCallback = std::function<void(const FrameSummary&, const Field&, int number)>;
 
-/// As track_files, but the frames are the images of a folder, in the order in which they come; the first is
-/// the reference where job.reference names none. job.frames is set to the folder. Images that are there
-/// already come first. Files are taken when their writer has closed them or moved them there, or, where the
-/// system does not say (network file systems), when they stop growing; one that cannot be read is waited for.
+/// Measures like track_files, but the frames are the images of a folder, in the order of their arrival; the
+/// first is the reference if job.reference is empty. job.frames is set to the folder. Existing images come
+/// first. A file is read when its writer has closed it or moved it into the folder or, if the system does not
+/// report that (network file systems), when it has stopped growing; one that cannot be read yet is retried.
 ///
-/// `stop` ends it as `until` does: frames that were begun are finished, and the result is complete. Throws
-/// Cancelled where no frame was measured by then.
-TrackSummary watch_folder(TrackJob job, const WatchOptions& options, const WatchCallback& on_frame = {},
+/// `stop` ends the run as `until` does: frames in progress are finished, and the result is complete. Throws
+/// Cancelled if no frame was measured until then, and what track_files throws.
+DIC_API TrackSummary watch_folder(TrackJob job, const WatchOptions& options, const WatchCallback& on_frame = {},
                           std::stop_token stop = {});
 
 }  // namespace dic

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "refine/backend.hpp"
+#include "refine/cuda/saturated_refinement.hpp"
 
 // The CUDA backend. The planes of the reference and of the current image and all prepared subsets stay on the
 // device; a call only uploads starts and downloads results.
@@ -215,46 +216,32 @@ class CudaBackend final : public Backend {
     kernels::upload(tasks, tasks_.data(), count * sizeof(RefineTask), stream_);
     kernels::launch_refine({reference, coefficients_}, options, prepared,
                            {tasks, static_cast<std::int64_t>(count)}, results, stream_);
-    measure_without_saturated(options, {saturated_reference_.found(),
-                                        saturated_current_.found(),
-                                        roi_on_device_,
-                                        {reference.masks.words, options.subset},
-                                        prepared.subsets,
-                                        tasks,
-                                        results,
-                                        static_cast<std::int64_t>(count)});
+    measure_without_saturated(options, {.reference = saturated_reference_.found(),
+                                        .current = saturated_current_.found(),
+                                        .roi = roi_on_device_,
+                                        .masks = {reference.masks.words, options.subset},
+                                        .subsets = prepared.subsets,
+                                        .tasks = tasks,
+                                        .results = results,
+                                        .count = static_cast<std::int64_t>(count)});
     kernels::download(results_.data(), results, count * sizeof(RefineResult), stream_);
     stream_.synchronize("refinement");
     for (std::size_t k = 0; k < count; ++k) refined[k] = point_of(tasks_[k], results_[k]);
   }
 
-  /// Refines subsets with saturated pixels again without these, by the rules of the CPU backend.
-  void measure_without_saturated(const RefineOptions& options, kernels::SaturatedFrame frame) {
-    if (!frame.reference.words && !frame.current.words) return;
-    constexpr std::int64_t most = 1 << 14;
-    DeviceBuffer subsets, tasks, of_task, words, count, matrices, results;
-    const kernels::SaturatedList list{
-        reserve<PreparedSubset>(subsets, most), reserve<RefineTask>(tasks, most),
-        reserve<kernels::RepeatedTask>(of_task, most),
-        reserve<std::uint32_t>(words, most * frame.masks.words_of()), reserve<std::int32_t>(count, 1)};
-    auto* own = reserve<float>(matrices, most * kernels::matrix_floats(options.order));
-    auto* again = reserve<RefineResult>(results, most);
-    kernels::RefineReference without = reference_;
-    without.masks = kernels::PixelMasks(list.masks, options.subset);
-    without.grid_columns = 0;
-    for (std::int64_t left = frame.count; left > 0;
-         left -= most, frame.tasks += most, frame.results += most) {
-      frame.count = std::min(left, most);
-      kernels::launch_list_saturated(frame, list, stream_.handle());
-      std::int32_t n = 0;
-      kernels::download(&n, list.count, sizeof(n), stream_);
-      stream_.synchronize("subsets with saturated pixels");
-      kernels::launch_prepare_parts(without, options, n, list.count, {list.subsets, own}, stream_.handle());
-      kernels::launch_refine({without, coefficients_}, options, {list.subsets, own}, {list.tasks, n}, again,
+  /// Refines subsets with saturated pixels again without these.
+  void measure_without_saturated(const RefineOptions& options, const kernels::SaturatedFrame& frame) {
+    const auto refine_parts = [&](const UnsaturatedParts& parts) {
+      kernels::RefineReference without = reference_;
+      without.masks = parts.masks;
+      without.grid_columns = 0;
+      const kernels::RefineTasks tasks{parts.tasks.first, parts.tasks.max_count};
+      kernels::launch_prepare_parts(without, options, tasks.max_count, parts.tasks.count_on_device,
+                                    parts.prepared, stream_.handle());
+      kernels::launch_refine({without, coefficients_}, options, parts.prepared, tasks, parts.results,
                              stream_);
-      kernels::launch_take_unsaturated(frame, list, n, again, stream_.handle());
-    }
-    stream_.synchronize("the measurement without saturated pixels");
+    };
+    saturated_refinement_.run(frame, nullptr, options.order, refine_parts, stream_);
   }
 
   RefineOptions options_;
@@ -269,6 +256,7 @@ class CudaBackend final : public Backend {
   DeviceImage image_, roi_;
   ImageView roi_on_device_;  ///< empty = everywhere
   SaturatedImage saturated_reference_, saturated_current_;
+  SaturatedRefinement saturated_refinement_;
   DeviceBuffer reference_pixels_, rest_, range_, coefficient_plane_;
   DeviceBuffer subsets_, matrices_, device_tasks_, device_results_;
 };

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <iterator>
 
-/// Constants of a measurement, on the CPU as on the GPU. What is decided point by point is in
+/// Constants of a measurement, the same on CPU and GPU. What is decided point by point is in
 /// <dic/shared/track_rules.hpp>.
 namespace dic::track {
 
@@ -11,12 +11,12 @@ inline constexpr int kAutoRange = 2;        ///< px around a prediction that com
 inline constexpr int kAutoSteps = 8;        ///< times a peak on the border may be followed
 inline constexpr float kRecognized = 0.5f;  ///< ZNCC at whole pixels of a subset that was surely found
 
-/// Are so many points without a prediction, or lost, that the image pyramid must help?
+/// True if so many points are lost or have no prediction that the image pyramid must help.
 constexpr bool many_lost(std::int64_t lost, std::int64_t points) { return 50 * lost > points; }
-/// Are so many lost that the others may have been found by chance?
+/// True if so many points are lost that the others may have been found by chance.
 constexpr bool most_lost(std::int64_t lost, std::int64_t points) { return 2 * lost > points; }
-/// Is it worth looking for lost points by features? Those of the frames before that were looked for in vain
-/// are not looked for again, unless most are lost.
+/// True if it is worth looking for lost points by features. Points that features did not find in earlier
+/// frames (`given_up`) are not looked for again, unless most points are lost.
 constexpr bool worth_features(std::int64_t lost, std::int64_t given_up, std::int64_t points) {
   return many_lost(lost - given_up, points) || most_lost(lost, points);
 }

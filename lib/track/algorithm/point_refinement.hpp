@@ -7,24 +7,24 @@
 #include "features/local_motion.hpp"
 #include "track/algorithm/constants.hpp"
 
-/// From starts to measured points, one page for all backends: points are refined from their own starts, the
-/// highest scores first, and lost ones from the shape of a measured neighbour, wave by wave (the idea of
-/// reliability-guided DIC, Pan 2009). A wave sees only the waves before, so that the order of points does not
-/// matter.
+/// The way from starts to measured points, one page for all backends: points are refined from their own
+/// starts, the highest scores first, and lost ones from the shape of a measured neighbour, wave by wave (the
+/// idea of reliability-guided DIC, Pan 2009). A wave sees only the waves before, so that the order of points
+/// does not matter.
 namespace dic::track {
 
 using features::Stretch;
 
-/// What is left to do after some waves.
+/// Numbers of points that are left to do after some waves.
 struct RemainingPoints {
   std::int64_t front = 0;    ///< points that the next wave would refine
   std::int64_t untried = 0;  ///< points that are not measured and have a start on a lower step of the ladder
 };
 
-/// What a backend does of the refinement. step: index in kScoreLadder.
+/// The operations of the refinement that a backend implements. step: index in kScoreLadder.
 template <typename T>
 concept RefinementOperations = requires(T& refinement) {
-  /// Are islands dropped before it is known whether the recovery has ended? Then they are restored where it
+  /// True if islands are dropped before it is known whether the recovery has ended. They are restored if it
   /// has not.
   { T::kSpeculative } -> std::convertible_to<bool>;
   /// Forgets all results, and refines from the starts on the first step of the ladder.
@@ -33,19 +33,20 @@ concept RefinementOperations = requires(T& refinement) {
   refinement.refine_starts(int{});
   /// Finds the points of the first wave: those beside points that were measured since the last recovery.
   refinement.begin_recovery();
-  /// Does at most so many waves. Returns how many.
+  /// Does at most the given number of waves. Returns how many it did.
   { refinement.recover(int{}) } -> std::same_as<int>;
-  /// Begins to count what is left below this step; `remaining` gives the result.
+  /// Starts counting the points that are left below this step; `remaining` returns the counts.
   refinement.count_remaining(int{});
   { refinement.remaining() } -> std::same_as<RemainingPoints>;
-  /// Gives up small islands of points that agree only among themselves; and undoes that.
+  /// Gives up small islands of points that agree only among themselves. The second function undoes that.
   refinement.drop_islands();
   refinement.restore_islands();
-  /// How many points can be looked for and are not measured; and how many of these are likely to be in the
-  /// image, which takes longer.
+  /// Number of points that can be looked for and are not measured. The second function returns how many of
+  /// these are likely to be in the image, which takes longer.
   { refinement.lost() } -> std::same_as<std::int64_t>;
   { refinement.lost_in_view() } -> std::same_as<std::int64_t>;
-  /// Refines lost points from the motions of features of both images. Returns false where there are none.
+  /// Refines lost points from the motions of features of both images. Returns false if there are no such
+  /// motions.
   { refinement.refine_from_features(Stretch{}) } -> std::same_as<bool>;
 };
 
@@ -68,12 +69,12 @@ bool recover_from_neighbours(Refinement& refinement, int step) {
   return false;
 }
 
-/// What a reference remembers from frame to frame, for a search by features.
+/// State of the search by features that a reference keeps from frame to frame.
 struct FeatureMemory {
   std::int64_t given_up = 0;  ///< lost points of the last frame that features did not find
 };
 
-/// Looks for lost points by features where it is worth it. Returns whether it found some; islands were then
+/// Looks for lost points by features if that is worth it. Returns whether it found some; islands were then
 /// dropped.
 template <RefinementOperations Refinement>
 bool find_by_features(Refinement& refinement, std::int64_t trackable, FeatureMemory& memory) {
@@ -91,8 +92,8 @@ bool find_by_features(Refinement& refinement, std::int64_t trackable, FeatureMem
   return found;
 }
 
-/// What follows start_over(). many_not_found: did the search for starts lose many points? Only then the
-/// features of the images may help.
+/// Finishes the refinement that start_over() began. many_not_found: the search for starts lost many points;
+/// only then can features of the images help.
 template <RefinementOperations Refinement>
 void finish_refinement(Refinement& refinement, bool many_not_found, std::int64_t trackable,
                        FeatureMemory& memory) {

@@ -8,17 +8,18 @@
 /// The search for starts, one page for all backends: a start is where the refinement of a point begins.
 namespace dic::track {
 
-/// What a backend does of the search. "All points" are those that can be looked for.
+/// The operations of the search that a backend implements. "All points" are those that can be looked for.
 template <typename T>
 concept StartSearchOperations = requires(T& search, const T& state) {
-  /// Is the first search queued before it is known how many points have no prediction? It is repeated in the
-  /// rare case that these are many.
+  /// True if the first search is queued before it is known how many points have no prediction. It is repeated
+  /// in the rare case that there are many.
   { T::kSpeculative } -> std::convertible_to<bool>;
-  /// Is the search range chosen here (TrackOptions::search)? Else it is given, and one search is all.
+  /// True if the search range is chosen here; false if it is given (TrackOptions::search), which makes one
+  /// search enough.
   { state.automatic() } -> std::same_as<bool>;
-  /// Was a frame measured before, so that the last positions of the points are known?
+  /// True if a frame was measured before, so that the last positions of the points are known.
   { state.has_last() } -> std::same_as<bool>;
-  /// Predicts all points where they, or a neighbour, were in the last frame; else they get no prediction.
+  /// Predicts all points where they, or a neighbour, were in the last frame; other points get no prediction.
   search.predict_from_last();
   /// Predicts the points without a prediction by the image pyramid.
   search.predict_from_pyramid();
@@ -27,7 +28,7 @@ concept StartSearchOperations = requires(T& search, const T& state) {
   /// Searches the lost points again, or all of them, around predictions of the image pyramid; keeps the
   /// better of both results.
   search.search_again(bool{});
-  /// How many points can be looked for, had no prediction, were not found.
+  /// Numbers of points that can be looked for, that had no prediction, and that were not found.
   { search.trackable() } -> std::same_as<std::int64_t>;
   { search.unpredicted() } -> std::same_as<std::int64_t>;
   { search.lost() } -> std::same_as<std::int64_t>;
@@ -47,8 +48,9 @@ void begin_start_search(Search& search) {
   search.search_all();
 }
 
-/// What only some frames need. Calls improved() each time that starts have changed. Returns whether many
-/// points were not found where the last frame, or else the pyramid, predicted them.
+/// Completes the search, which only some frames need. Calls improved() each time that starts have changed.
+/// Returns true if many points were not found where the last frame (or, without one, the pyramid) predicted
+/// them.
 template <StartSearchOperations Search, std::invocable Improved>
 bool finish_start_search(Search& search, const Improved& improved) {
   if (!search.automatic()) return false;

@@ -13,32 +13,35 @@
 #include "core/parallel.hpp"
 #include "fields/outliers.hpp"
 #include "track/backend.hpp"
+#include "track/cpu/chance_matches.hpp"
 #include "track/cpu/frame_points.hpp"
 #include "track/cpu/lost_points.hpp"
 #include "track/cpu/point_refinement.hpp"
 #include "track/cpu/split_subsets.hpp"
 #include "track/cpu/start_search.hpp"
-#include "track/cpu/trust.hpp"
 #include "track/field_steps.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::track {
 namespace {
 
-/// What the references of one backend share.
+/// Options, memory and threads that the references of one backend share.
 struct Shared {
   TrackOptions options;
-  const Points& points;
+  const PointNodes& points;
+  const ReferenceAnalysis& analysis;
+  const Size image;
   StrainBy strain_by;
-  Image roi;  ///< of the original reference; empty = everywhere
   Correlator correlator;
   ThreadPool& pool;
   RefinementMemory memory;
   std::set<std::string> kernels;
 
-  Shared(const TrackOptions& o, const Points& p, StrainBy s, ThreadPool& threads)
+  Shared(const TrackOptions& o, const MeasuredScene& scene, StrainBy s, ThreadPool& threads)
       : options(o),
-        points(p),
+        points(scene.points),
+        analysis(scene.analysis),
+        image(scene.image),
         strain_by(s),
         correlator(correlate::open_correlator("cpu", threads)),
         pool(threads) {}
@@ -47,7 +50,7 @@ struct Shared {
 static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<MaterialPoint> &&
               std::is_trivially_copyable_v<FeatureMemory>);
 
-/// What the next frame starts from.
+/// The state from which the next frame starts, as bytes.
 std::vector<std::byte> state_of(std::span<const RefinedPoint> last, const FeatureMemory& features) {
   const std::size_t points = last.size() * sizeof(RefinedPoint);
   std::vector<std::byte> state(sizeof features + points);
@@ -56,8 +59,8 @@ std::vector<std::byte> state_of(std::span<const RefinedPoint> last, const Featur
   return state;
 }
 
-/// Starts beyond this are of no image.
-constexpr double kLargestMotion = 1 << 16;  // px
+/// Largest displacement of a start that can belong to an image, px.
+constexpr double kLargestMotion = 1 << 16;
 
 bool makes_sense(const RefinedPoint& point) {
   const ShapeParameters& s = point.shape;
@@ -76,12 +79,13 @@ bool makes_sense(const MaterialPoint& point) {
 
 bool lies_in(Size image, int x, int y) { return x >= 0 && y >= 0 && x < image.width && y < image.height; }
 
-struct HostPositions final : TrackedPositions {
-  FollowedPoints points;
+struct HostPositions final : PointPositions {
+  LocatedPoints points;
 
-  explicit HostPositions(FollowedPoints p) : points(std::move(p)) {}
+  explicit HostPositions(LocatedPoints p) : points(std::move(p)) {}
 
   std::vector<std::byte> save() const override {
+    if (!points.are_followed) return {};
     std::vector<std::byte> bytes;
     for (const auto part : {std::as_bytes(std::span(points.x)), std::as_bytes(std::span(points.y)),
                             std::as_bytes(std::span(points.material))})
@@ -90,10 +94,11 @@ struct HostPositions final : TrackedPositions {
   }
 };
 
-/// Points of an image of this size; null where they are not so many, or elsewhere.
+/// Reads points of an image of this size; null if their number differs, or they lie outside.
 std::shared_ptr<const HostPositions> positions_in(std::span<const std::byte> bytes, std::size_t points,
                                                   Size image) {
-  FollowedPoints followed;
+  LocatedPoints followed;
+  followed.are_followed = true;
   followed.x.resize(points);
   followed.y.resize(points);
   followed.material.resize(points);
@@ -110,7 +115,7 @@ std::shared_ptr<const HostPositions> positions_in(std::span<const std::byte> byt
   return bytes.empty() ? std::make_shared<const HostPositions>(std::move(followed)) : nullptr;
 }
 
-/// Empty where the state is not one of so many points.
+/// Reads the points of a state; empty if the state does not have this number of points.
 RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t points,
                                   FeatureMemory& features) {
   RawVector<RefinedPoint> last(points);
@@ -123,11 +128,11 @@ RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t
 
 class CpuMeasurement final : public Measurement {
  public:
-  CpuMeasurement(const Points& points, const ImageView& image, MeasuredFrame measured)
-      : points_(points), width_(image.width), height_(image.height), measured_(std::move(measured)) {}
+  CpuMeasurement(const PointNodes& points, Size image, MeasuredFrame measured)
+      : points_(points), image_(image), measured_(std::move(measured)) {}
 
-  std::shared_ptr<const TrackedPositions> positions() override {
-    return std::make_shared<HostPositions>(FollowedPoints(points_, measured_.result.field, width_, height_));
+  std::shared_ptr<const PointPositions> positions() override {
+    return std::make_shared<HostPositions>(LocatedPoints(points_, measured_.result.field, image_));
   }
   PointCounts counts() override {
     const NodeValues<Status>& status = measured_.result.field.status;
@@ -137,8 +142,8 @@ class CpuMeasurement final : public Measurement {
  private:
   MeasuredFrame read() override { return std::move(measured_); }
 
-  const Points& points_;
-  int width_, height_;
+  const PointNodes& points_;
+  Size image_;
   MeasuredFrame measured_;
 };
 
@@ -148,7 +153,7 @@ class CpuReference final : public ActiveReference {
                RawVector<RefinedPoint> last)
       : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options, shared.pool) {
     reference_.last = std::move(last);
-    reference_noise_ = noise_of(reference_.image(), shared_.points);
+    reference_noise_ = noise_of(reference_.image());
     shared_.kernels.insert(reference_.refiner.kernel());
   }
 
@@ -169,17 +174,18 @@ class CpuReference final : public ActiveReference {
     measured.seconds.prepare = watch.lap();
     measure_whole_subsets(image, stop, check_stop, watch, measured.seconds);
     const std::span<RefinedPoint> results = shared_.memory.results;
-    // A GPU searches the next frame while it measures parts of subsets: starts are those of whole ones here,
-    // too.
+    // The next frame starts from the results of whole subsets, as on a GPU, which searches it while it
+    // measures parts of subsets.
     ++frames_;
     is_last() ? reference_.last.clear() : keep_as_last(results);
     if (shared_.options.split)
       SplitSubsets(shared_.points, reference_, shared_.options.step, results).run(stop);
-    Trust(shared_.points, reference_, shared_.options.step, results).run();
-    explain_lost(shared_.points, reference_, results);
+    ChanceMatches(shared_.points, reference_, shared_.analysis.alternatives, shared_.options.step, results)
+        .reject();
+    mark_out_of_image(shared_.points, reference_, results);
     measured.noise = estimate_noise(results);
-    measured.field = field_of(results, analysis::noise_model(shared_.options, image, reference_noise_,
-                                                             noise_of(image, shared_.points)));
+    measured.field =
+        field_of(results, analysis::noise_model(shared_.options, image, reference_noise_, noise_of(image)));
     if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
     measured.seconds.refine = watch.lap();
     fields::mark_outliers(measured.field, shared_.options.outliers, shared_.pool);
@@ -192,7 +198,7 @@ class CpuReference final : public ActiveReference {
                {"search", seconds.search},
                {"refine", seconds.refine},
                {"strain", seconds.strain}});
-    return std::make_unique<CpuMeasurement>(shared_.points, image,
+    return std::make_unique<CpuMeasurement>(shared_.points, image.size(),
                                             MeasuredFrame{std::move(measured), has_strain});
   }
 
@@ -204,7 +210,7 @@ class CpuReference final : public ActiveReference {
   }
 
  private:
-  /// Into the results in memory.
+  /// Measures all points with whole subsets; results go to shared_.memory.
   void measure_whole_subsets(const ImageView& image, const std::stop_token& stop,
                              const std::function<void()>& check_stop, Stopwatch& watch,
                              StageSeconds& seconds) {
@@ -220,7 +226,7 @@ class CpuReference final : public ActiveReference {
     finish_refinement(refinement, many_not_found, search.trackable(), features_);
   }
 
-  /// No frame is likely to follow.
+  /// True if no further frame is likely to follow.
   bool is_last() const {
     const TrackOptions& options = shared_.options;
     return frames_ == options.expected_frames && !options.keep_state &&
@@ -249,8 +255,8 @@ class CpuReference final : public ActiveReference {
     return *middle;
   }
 
-  static double noise_of(const ImageView& image, const Points& points) {
-    return analysis::image_noise(image, points.noise_places);
+  double noise_of(const ImageView& image) const {
+    return analysis::image_noise(image, shared_.analysis.noise_patches);
   }
 
   Field field_of(std::span<const RefinedPoint> results, const NoiseModel& noise) const {
@@ -285,34 +291,31 @@ class CpuReference final : public ActiveReference {
 
   Shared& shared_;
   HostReference reference_;
-  double reference_noise_;  ///< see image_noise
+  double reference_noise_;  ///< noise of the reference, see image_noise
   FeatureMemory features_;
   bool surely_found_ = false;
-  std::int64_t frames_ = 0;  ///< measured so far
+  std::int64_t frames_ = 0;  ///< number of frames measured so far
 };
 
 class CpuBackend final : public TrackingBackend {
  public:
-  CpuBackend(const TrackOptions& options, const Points& points, StrainBy strain_by, ThreadPool& pool)
-      : shared_(options, points, strain_by, pool) {}
+  CpuBackend(const TrackOptions& options, const MeasuredScene& scene, StrainBy strain_by, ThreadPool& pool)
+      : shared_(options, scene, strain_by, pool) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
-  std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
-    shared_.roi = std::move(roi);
-    image_ = static_cast<const HostFrame&>(*reference).image.size();
-    return std::make_unique<CpuReference>(shared_, std::move(reference), Subsets(shared_.points, shared_.roi),
-                                          RawVector<RefinedPoint>());
+  std::shared_ptr<const PointPositions> place(const Points& points) override {
+    return std::make_shared<HostPositions>(LocatedPoints(points, shared_.image));
   }
-  std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
-                                                     const TrackedPositions& positions,
-                                                     const ActiveReference* before) override {
-    const FollowedPoints& points = static_cast<const HostPositions&>(positions).points;
+  std::unique_ptr<ActiveReference> make_reference(std::shared_ptr<const Frame> image,
+                                                  const PointPositions& positions,
+                                                  const ActiveReference* before) override {
+    const LocatedPoints& points = static_cast<const HostPositions&>(positions).points;
     return std::make_unique<CpuReference>(
-        shared_, std::move(image), Subsets(shared_.points, points, shared_.roi),
+        shared_, std::move(image), Subsets(shared_.points, points, shared_.analysis.roi),
         before ? static_cast<const CpuReference*>(before)->last() : RawVector<RefinedPoint>());
   }
-  std::shared_ptr<const TrackedPositions> load_positions(std::span<const std::byte> bytes) const override {
-    return positions_in(bytes, shared_.points.x.size(), image_);
+  std::shared_ptr<const PointPositions> load_positions(std::span<const std::byte> bytes) const override {
+    return positions_in(bytes, shared_.points.node_of.size(), shared_.image);
   }
   std::vector<std::string> kernels() const override {
     return {shared_.kernels.begin(), shared_.kernels.end()};
@@ -321,14 +324,13 @@ class CpuBackend final : public TrackingBackend {
 
  private:
   Shared shared_;
-  Size image_;
 };
 
 }  // namespace
 
-std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const Points& points,
+std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const MeasuredScene& scene,
                                           StrainBy strain_by, ThreadPool& pool) {
-  return std::make_unique<CpuBackend>(options, points, strain_by, pool);
+  return std::make_unique<CpuBackend>(options, scene, strain_by, pool);
 }
 
 }  // namespace dic::track

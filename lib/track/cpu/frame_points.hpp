@@ -11,7 +11,7 @@ namespace dic::track {
 /// The points of a frame as the rules of tracking see them.
 struct FramePoints {
   using Index = std::int64_t;
-  const Points& points;
+  const PointNodes& points;
   const HostReference& reference;
   std::span<const RefinedPoint> results;
 

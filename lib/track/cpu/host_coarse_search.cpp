@@ -5,7 +5,7 @@
 namespace dic::track {
 namespace {
 
-/// Without the full size where it is not searched.
+/// The levels of the pyramid; level 0 is empty if it is not searched.
 std::vector<Image> levels_of(const CoarseSearch& search, ImageView image, ThreadPool& pool) {
   std::vector<Image> levels = analysis::pyramid(analysis::stretched(image, pool), search.levels(), pool);
   if (!search.uses_full_size()) levels.front() = Image();

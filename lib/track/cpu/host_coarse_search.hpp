@@ -19,7 +19,7 @@ class HostCoarseSearch {
  private:
   ThreadPool& pool_;
   CoarseSearch search_;
-  std::vector<Image> reference_;  ///< by level
+  std::vector<Image> reference_;  ///< pyramid of the reference, by level
 };
 
 }  // namespace dic::track

@@ -20,7 +20,7 @@ class HostFrame final : public Frame {
   const Image image;
 };
 
-/// What is known of an active reference before any frame is measured.
+/// An active reference in the memory of the host, with all that is prepared before a frame is measured.
 class HostReference {
  public:
   HostReference(std::shared_ptr<const Frame> reference, Subsets subsets, const TrackOptions& options,
@@ -33,7 +33,7 @@ class HostReference {
   bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
   Status status(std::int64_t i) const { return statuses_[i]; }
 
-  ThreadPool& pool;  ///< for loops over points
+  ThreadPool& pool;  ///< threads for loops over points
   const Subsets subsets;
   Refiner refiner;
   /// Results of whole subsets in the last frame that was compared with this reference; empty at first.

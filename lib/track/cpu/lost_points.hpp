@@ -6,7 +6,8 @@
 
 namespace dic::track {
 
-/// Tells which lost points left the image. results: by point.
-void explain_lost(const Points& points, const HostReference& reference, std::span<RefinedPoint> results);
+/// Sets the status of lost points that left the image to out_of_image. results: by point.
+void mark_out_of_image(const PointNodes& points, const HostReference& reference,
+                       std::span<RefinedPoint> results);
 
 }  // namespace dic::track

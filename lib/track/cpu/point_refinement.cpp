@@ -11,7 +11,7 @@
 namespace dic::track {
 static_assert(RefinementOperations<PointRefinement>);
 
-PointRefinement::PointRefinement(const Points& points, const HostReference& reference, ImageView current,
+PointRefinement::PointRefinement(const PointNodes& points, const HostReference& reference, ImageView current,
                                  std::span<const Start> starts, RefinementMemory& memory,
                                  std::stop_token stop, std::function<void()> check_stop)
     : points_(points),
@@ -66,7 +66,7 @@ std::span<const ShapeParameters> PointRefinement::starts_of_attempts(std::size_t
 }
 
 void PointRefinement::refine() {
-  // Few enough at once for the caches, enough for each thread.
+  // A batch is small enough for the caches and has enough points for each thread.
   const std::size_t batch = 2048 * static_cast<std::size_t>(reference_.pool.size());
   for (const std::int64_t i : fresh_) memory_.is_fresh[i] = 0;
   fresh_.clear();
@@ -90,7 +90,7 @@ void PointRefinement::refine() {
                        [&](std::int64_t i) { return memory_.is_fresh[i] != 0; });
 }
 
-/// The points that the next wave refines, each from the shape of its best measured neighbour.
+/// Lists the points that the next wave refines, each starting from the shape of its best measured neighbour.
 void PointRefinement::find_front() {
   const FramePoints points{points_, reference_, results_};
   PointList beside;
@@ -100,14 +100,14 @@ void PointRefinement::find_front() {
     });
   for (const std::int64_t n : beside) memory_.seen[n] = 0;
   PointList front = indices_where(reference_.pool, std::ssize(beside), [&](std::int64_t k) {
-    return wanted(points, memory_.is_fresh, beside[k]);
+    return needs_recovery(points, memory_.is_fresh, beside[k]);
   });
   for (std::int64_t& k : front) k = beside[k];
-  // All starts are from the waves before this one.
+  // All starts come from earlier waves.
   RawVector<ShapeParameters>& starts = memory_.attempts.starts;
   starts.resize(front.size());
   for_each_index(reference_.pool, std::ssize(front), [&](std::int64_t k) {
-    starts[k] = between(points, best_neighbour(points, front[k]), front[k]);
+    starts[k] = predicted_shape(points, best_neighbour(points, front[k]), front[k]);
   });
   memory_.attempts.points = std::move(front);
 }

@@ -15,20 +15,19 @@
 
 namespace dic::track {
 
-/// Refinements to be done, each of another point.
+/// Refinements to be done, one per point.
 struct RefinementAttempts {
   std::vector<std::int64_t> points;
-  RawVector<ShapeParameters> starts;  ///< empty: those that were searched
+  RawVector<ShapeParameters> starts;  ///< empty: the starts that the search found
 };
 
-/// What a refinement works in, kept from frame to frame: taking so much memory anew costs more than filling
-/// it.
+/// Working memory of a refinement, kept from frame to frame because allocating it costs more than filling it.
 struct RefinementMemory {
   RawVector<RefinedPoint> results;
   RefinementAttempts attempts;
-  RawVector<ShapeParameters> starts;         ///< of some attempts
-  RawVector<RefinedPoint> refined;           ///< the same
-  std::vector<std::uint8_t> is_fresh, seen;  ///< by point
+  RawVector<ShapeParameters> starts;         ///< starts of a batch of attempts
+  RawVector<RefinedPoint> refined;           ///< results of a batch of attempts
+  std::vector<std::uint8_t> is_fresh, seen;  ///< flags by point
 };
 
 /// The operations of the refinement (algorithm/point_refinement.hpp) on the CPU, for one frame.
@@ -36,8 +35,8 @@ class PointRefinement {
  public:
   static constexpr bool kSpeculative = false;
 
-  /// check_stop throws where `stop` was requested.
-  PointRefinement(const Points& points, const HostReference& reference, ImageView current,
+  /// check_stop: throws if `stop` was requested.
+  PointRefinement(const PointNodes& points, const HostReference& reference, ImageView current,
                   std::span<const Start> starts, RefinementMemory& memory, std::stop_token stop,
                   std::function<void()> check_stop);
 
@@ -57,15 +56,15 @@ class PointRefinement {
   using PointList = std::vector<std::int64_t>;
 
   RefinedPoint unrefined(std::int64_t i) const;
-  /// Not measured, and its start scores from `least` to below `below`.
+  /// True if the point is not measured and the score of its start is in [least, below).
   bool waits(std::int64_t i, float least, float below) const;
-  /// Makes the attempts in memory, and keeps what is better than what is known.
+  /// Makes the attempts in memory_, and keeps results that are better than the known ones.
   void refine();
   std::span<const ShapeParameters> starts_of_attempts(std::size_t first, std::size_t count) const;
   void find_front();
   LostPoints find_lost() const;
 
-  const Points& points_;
+  const PointNodes& points_;
   const HostReference& reference_;
   const ImageView current_;
   std::span<const Start> starts_;

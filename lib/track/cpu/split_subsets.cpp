@@ -5,7 +5,7 @@
 
 namespace dic::track {
 
-SplitSubsets::SplitSubsets(const Points& points, const HostReference& reference, int step,
+SplitSubsets::SplitSubsets(const PointNodes& points, const HostReference& reference, int step,
                            std::span<RefinedPoint> results)
     : points_(points),
       reference_(reference),
@@ -28,7 +28,7 @@ void SplitSubsets::run(const std::stop_token& stop) {
   for (const std::int64_t i : open_) give_up_contradicted(i);
 }
 
-/// Of the samples of a tile.
+/// The residual level of the samples of a tile.
 ResidualLevel SplitSubsets::level_of_tile(int tile) const {
   std::vector<float> samples;
   for (int k = 0; k < kSamples; ++k) {
@@ -87,7 +87,7 @@ std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
     for (int k = 0; k < kDirections; ++k) {
       const std::int64_t source = trusted_towards(i, direction(k));
       if (source < 0) continue;
-      const ShapeParameters start = between(frame_, source, i);
+      const ShapeParameters start = predicted_shape(frame_, source, i);
       const auto repeated = [&](const Attempt& other) { return same_start(start, other.start); };
       if (round == 0 && std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), repeated))
         continue;
@@ -101,8 +101,8 @@ std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
   return out;
 }
 
-/// Of the accepted measurements of a point that with the least residual counts. Attempts of a point follow
-/// each other. A point whose whole subset cannot be measured is not tried again.
+/// Measures the attempts. The accepted measurement with the least residual becomes the result of its point.
+/// Attempts of one point must be adjacent. A point without attempts in the first round is not tried again.
 void SplitSubsets::measure(const std::vector<Attempt>& attempts, int round, const std::stop_token& stop) {
   std::vector<SubsetPart> parts;
   std::vector<ShapeParameters> starts;

@@ -14,7 +14,7 @@ namespace dic::track {
 class SplitSubsets {
  public:
   /// results: by point; receives the new ones.
-  SplitSubsets(const Points& points, const HostReference& reference, int step,
+  SplitSubsets(const PointNodes& points, const HostReference& reference, int step,
                std::span<RefinedPoint> results);
 
   void run(const std::stop_token& stop);
@@ -28,7 +28,7 @@ class SplitSubsets {
   };
 
   ResidualLevel level_of_tile(int tile) const;
-  /// The level around every tile: the medians of the levels of up to nine tiles.
+  /// Finds the level around every tile: the medians of the levels of up to nine tiles.
   void find_levels();
   ResidualLevel level(std::int64_t i) const;
   bool doubtful(std::int64_t i) const;
@@ -36,17 +36,17 @@ class SplitSubsets {
   std::int64_t trusted_towards(std::int64_t i, Direction towards) const;
   std::vector<Attempt> attempts(int round) const;
   void measure(const std::vector<Attempt>& attempts, int round, const std::stop_token& stop);
-  /// Gives up a doubtful point, unless all around it predict its value.
+  /// Gives up a doubtful point, unless all trusted points around it predict its value.
   void give_up_contradicted(std::int64_t i);
 
-  const Points& points_;
+  const PointNodes& points_;
   const HostReference& reference_;
   std::span<RefinedPoint> results_;
   const FramePoints frame_;
   const int radius_, step_;
   const Tiles tiles_;
   std::vector<ResidualLevel> levels_;
-  std::vector<std::uint8_t> trusted_;  ///< by point, before anything is measured again
+  std::vector<std::uint8_t> trusted_;  ///< flags by point: trusted before anything is measured again
   PointList open_;                     ///< points that are still to be measured again
 };
 

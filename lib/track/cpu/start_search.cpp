@@ -13,7 +13,7 @@ void StartSearch::for_each_of(std::span<const std::int64_t> which, const Body& b
 
 static_assert(StartSearchOperations<StartSearch>);
 
-StartSearch::StartSearch(const Points& points, HostReference& reference, ImageView current,
+StartSearch::StartSearch(const PointNodes& points, HostReference& reference, ImageView current,
                          Correlator& correlator, std::optional<int> range, std::function<void()> check_stop,
                          std::set<std::string>& variants)
     : points_(points),
@@ -37,7 +37,7 @@ void StartSearch::predict_from_last() {
   for_each_of(trackable_, [&](std::int64_t i, std::size_t) {
     const std::int64_t from = start_source(last, i);
     if (from < 0) return;
-    starts_[i].shape = between(last, from, i);
+    starts_[i].shape = predicted_shape(last, from, i);
     predicted[i] = 1;
   });
   std::erase_if(unpredicted_, [&](std::int64_t i) { return predicted[i] != 0; });
@@ -53,7 +53,7 @@ void StartSearch::predict_from_pyramid(std::span<const std::int64_t> which, std:
 }
 
 /// Searches `which` around the shapes in `starts` and writes what was found there. In automatic range, a peak
-/// on the border of the searched rectangle is followed. Where the same peak is found again, it has all its
+/// on the border of the searched rectangle is followed. If the same peak is found again, it now has all
 /// neighbours for the sub-pixel fit.
 void StartSearch::search(PointList which, std::span<Start> starts) {
   const int range = range_.value_or(kAutoRange);

@@ -15,7 +15,7 @@
 
 namespace dic::track {
 
-/// Where the refinement of a point begins.
+/// The shape from which the refinement of a point starts.
 struct Start {
   ShapeParameters shape;
   float score = -1;  ///< ZNCC at whole pixels; -1: nothing was found
@@ -26,9 +26,9 @@ class StartSearch {
  public:
   static constexpr bool kSpeculative = false;
 
-  /// range: see TrackOptions::search. check_stop throws where the measurement was cancelled; variants
-  /// collects what ran.
-  StartSearch(const Points& points, HostReference& reference, ImageView current, Correlator& correlator,
+  /// range: see TrackOptions::search. check_stop: throws if the measurement was cancelled. variants: collects
+  /// the correlation variants that ran.
+  StartSearch(const PointNodes& points, HostReference& reference, ImageView current, Correlator& correlator,
               std::optional<int> range, std::function<void()> check_stop, std::set<std::string>& variants);
 
   bool automatic() const { return !range_; }
@@ -41,7 +41,7 @@ class StartSearch {
   std::int64_t unpredicted() const { return std::ssize(unpredicted_); }
   std::int64_t lost() const { return std::ssize(lost_points()); }
 
-  /// By point.
+  /// Starts, by point.
   std::span<const Start> starts() const { return starts_; }
 
  private:
@@ -54,7 +54,7 @@ class StartSearch {
   template <typename Body>
   void for_each_of(std::span<const std::int64_t> which, const Body& body) const;
 
-  const Points& points_;
+  const PointNodes& points_;
   HostReference& reference_;
   const ImageView current_;
   Correlator& correlator_;

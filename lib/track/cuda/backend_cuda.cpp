@@ -15,27 +15,21 @@ namespace {
 
 class CudaBackend final : public TrackingBackend {
  public:
-  CudaBackend(const TrackOptions& options, const ImageView& image, const Points& points,
+  CudaBackend(const TrackOptions& options, const ImageView& image, const MeasuredScene& scene,
               const std::vector<kernels::Device>& devices, ThreadPool& pool)
-      : context_(options, image, points, devices, pool) {}
+      : context_(options, image, scene, devices, pool), image_(scene.image) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return context_.gpus().upload(image); }
 
-  std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
-    roi_ = std::move(roi);
-    for (int rank = 0; rank < context_.gpus().size(); ++rank) {
-      GpuContext& gpu = context_.gpus()[rank];
-      const kernels::DeviceScope scope(gpu.device().index);
-      gpu.points().set_roi(roi_, gpu.stream());
-    }
-    return std::make_unique<CudaReference>(context_, static_cast<const GroupFrame&>(*reference), nullptr,
-                                           nullptr);
+  std::shared_ptr<const PointPositions> place(const Points& points) override {
+    return std::make_shared<DevicePositions>(points, image_);
   }
-  std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
-                                                     const TrackedPositions& positions,
-                                                     const ActiveReference* before) override {
-    const auto& located = context_.fields().locate(static_cast<const DevicePositions&>(positions));
-    return std::make_unique<CudaReference>(context_, static_cast<const GroupFrame&>(*image), &located,
+  std::unique_ptr<ActiveReference> make_reference(std::shared_ptr<const Frame> image,
+                                                  const PointPositions& positions,
+                                                  const ActiveReference* before) override {
+    const auto& where = static_cast<const DevicePositions&>(positions);
+    return std::make_unique<CudaReference>(context_, static_cast<const GroupFrame&>(*image),
+                                           where.are_nodes ? nullptr : &context_.fields().locate(where),
                                            static_cast<const CudaReference*>(before));
   }
 
@@ -57,20 +51,20 @@ class CudaBackend final : public TrackingBackend {
 
  private:
   TrackerContext context_;
-  Image roi_;  ///< of the original reference
+  const Size image_;
 };
 
 }  // namespace
 }  // namespace cuda
 
 std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions& options, const ImageView& image,
-                                           const Points& points, std::span<const int> ordinals,
+                                           const MeasuredScene& scene, std::span<const int> ordinals,
                                            ThreadPool& pool) {
   std::vector<kernels::Device> devices;
   for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
   if (ordinals.empty()) devices = kernels::find_devices();
   const kernels::DeviceScope first(devices.front().index);
-  return std::make_unique<cuda::CudaBackend>(options, image, points, devices, pool);
+  return std::make_unique<cuda::CudaBackend>(options, image, scene, devices, pool);
 }
 
 }  // namespace dic::track

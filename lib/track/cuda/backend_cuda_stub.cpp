@@ -5,7 +5,7 @@
 // Stands in for backend_cuda.cpp in builds without CUDA.
 namespace dic::track {
 
-std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions&, const ImageView&, const Points&,
+std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions&, const ImageView&, const MeasuredScene&,
                                            std::span<const int>, ThreadPool&) {
   throw DeviceError(
       "This dic was built without CUDA: use --device cpu, or build it where nvcc is installed with "

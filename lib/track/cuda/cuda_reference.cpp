@@ -12,13 +12,13 @@ namespace {
 
 class CudaMeasurement final : public Measurement {
  public:
-  /// queued: ready when all work is queued that writes the field.
+  /// queued: ready when all work that writes the field is queued.
   CudaMeasurement(int device, std::shared_ptr<DeviceField> field, std::shared_ptr<const DeviceFrame> frame,
                   std::future<void> queued)
       : device_(device), field_(std::move(field)), frame_(std::move(frame)), queued_(std::move(queued)) {}
 
-  std::shared_ptr<const TrackedPositions> positions() override {
-    return std::make_shared<DevicePositions>(field_, frame_->image.width, frame_->image.height);
+  std::shared_ptr<const PointPositions> positions() override {
+    return std::make_shared<DevicePositions>(field_, frame_->image.size());
   }
   PointCounts counts() override {
     queued_.get();
@@ -32,7 +32,7 @@ class CudaMeasurement final : public Measurement {
     return {field_->read(*frame_)};
   }
 
-  int device_;  ///< the first GPU's
+  int device_;  ///< index of the first GPU
   std::shared_ptr<DeviceField> field_;
   std::shared_ptr<const DeviceFrame> frame_;
   std::shared_future<void> queued_;
@@ -47,13 +47,14 @@ class ImageLease {
     if (released_) return;
     try {
       frame_.release_images();
-    } catch (const DeviceError&) {  // the device is lost; who queued the work was told
+    } catch (const DeviceError&) {  // the device is lost, which whoever queued the work was told
     }
   }
   ImageLease(const ImageLease&) = delete;
   ImageLease& operator=(const ImageLease&) = delete;
 
-  /// The work that is queued by now is the last that reads the images. May be called again after more work.
+  /// Declares that the work queued so far is the last that reads the images. May be called again after more
+  /// work.
   void release() {
     frame_.release_images();
     released_ = true;
@@ -101,7 +102,7 @@ std::unique_ptr<Measurement> CudaReference::measure(std::shared_ptr<const Frame>
   return std::make_unique<CudaMeasurement>(first.device().index, field, on_first, std::move(queued));
 }
 
-/// The steps of one frame on one GPU.
+/// Does the steps of one frame on one GPU.
 void CudaReference::measure_on(int rank, const QueuedFrame& queued_frame) {
   const GpuFrame& frame = queued_frame.frames[rank];
   auto& [gpu, reference, image] = frame;
@@ -124,13 +125,13 @@ void CudaReference::measure_on(int rank, const QueuedFrame& queued_frame) {
   const auto before_wait = [&] {
     if (rank == 0) times.refine.stop(gpu.stream());
     gpu.refinement().finished.record(gpu.stream());
-    images.release();  // before the next search: a coming frame waits for this memory
+    images.release();  // released before the next search, because a coming frame waits for this memory
     if (std::exchange(looks_ahead, false)) look_ahead(frame, queued_frame);
   };
   HaloExchange halo(context_.gpus().team(), queued_frame.frames, rank, context_.gpus().peer_access());
   PointRefinement refinement(context_, frame, halo, search.starts(), before_wait, queued_frame.stop);
   context_.fields().wait_until_gathered(gpu.stream());
-  refinement.start_over();  // before it is known whether the search was good: mostly it was
+  refinement.start_over();  // already, since the search is almost always good enough
   gpu.part_time(number).stop(gpu.stream());
   const bool many_not_found = finish_start_search(search, [&] { refinement.start_over(); });
   const std::int64_t trackable = search.trackable();  // a sum over all GPUs: each of them asks
@@ -169,7 +170,7 @@ void CudaReference::begin_search(StartSearch& search, GpuContext& gpu, DeviceFie
   if (gpu.rank() == 0) times.search.stop(gpu.stream());
 }
 
-/// Queues the search of the next frame, if that frame is there and its search waits for nothing.
+/// Queues the search of the next frame, if that frame has arrived and its search need not wait.
 void CudaReference::look_ahead(const GpuFrame& now, const QueuedFrame& queued_frame) {
   const int rank = now.gpu.rank();
   if (rank == 0)

@@ -16,8 +16,8 @@ namespace dic::track::cuda {
 /// lengths of lists; from the pixels to the strain everything stays on the GPUs.
 class CudaReference final : public ActiveReference {
  public:
-  /// positions: of the points in this image, once the fields that were submitted are made; null in the
-  /// original reference. before: whose points go on with their last motion; may be null.
+  /// positions: of the points in this image, valid when the submitted fields are made; null if the points are
+  /// their nodes. before: reference whose points continue their last motion; may be null.
   CudaReference(TrackerContext& context, const GroupFrame& image, const PositionsMemory* positions,
                 const CudaReference* before);
 
@@ -26,9 +26,9 @@ class CudaReference final : public ActiveReference {
                                        const NextFrame& next) override;
 
  private:
-  /// A queued_frame under way.
+  /// A frame whose work is being queued.
   struct QueuedFrame {
-    std::vector<GpuFrame> frames;  ///< by rank
+    std::vector<GpuFrame> frames;  ///< the frame on each GPU, by rank
     FrameWork begun;
     bool continues;  ///< the last frame was compared with this reference, or its points were taken over
     const std::stop_token& stop;
@@ -44,12 +44,12 @@ class CudaReference final : public ActiveReference {
   void balance_load();
 
   TrackerContext& context_;
-  std::vector<std::shared_ptr<DeviceReference>> references_;  ///< by rank
-  Partition partition_;                                       ///< of the frame that was begun last
-  Partition next_partition_;                                  ///< of the next that is not begun
-  const double reference_noise_;                              ///< see image_noise
+  std::vector<std::shared_ptr<DeviceReference>> references_;  ///< the reference on each GPU, by rank
+  Partition partition_;                                       ///< partition of the frame that was begun last
+  Partition next_partition_;                                  ///< partition of the next frame
+  const double reference_noise_;                              ///< noise of the reference, see image_noise
   bool surely_found_ = false;
-  FeatureMemory features_, next_features_;  ///< of the last frame; of the frame under way
+  FeatureMemory features_, next_features_;  ///< memories after the last frame and after the one under way
   bool measured_before_;
   Lookahead lookahead_;
 };

@@ -11,7 +11,7 @@ std::ptrdiff_t pitch_of(int width) { return static_cast<std::ptrdiff_t>(kernels:
 kernels::DeviceImage image_of(const ImageView& view) {
   return {view.data, view.row_bytes, view.width, view.height};
 }
-/// From row `first` on; an empty plane of an empty image.
+/// A plane of the rows from `first` on; empty for an empty image.
 kernels::DevicePlane<std::uint8_t> plane_of(const ImageView& view, int first = 0) {
   if (view.empty()) return {};
   return {const_cast<std::uint8_t*>(view.row<std::uint8_t>(first)), view.row_bytes};
@@ -31,7 +31,7 @@ void DevicePyramid::place_levels(int width, int height, int first, int count, co
   }
   const bool grows = bytes > pixels_.size();
   auto* pixels = pixels_.reserve<std::uint8_t>(bytes);
-  // Kernels read whole words, beyond the ends of rows too.
+  // Zeroed because kernels read whole words, also beyond the ends of rows.
   if (grows) kernels::fill(pixels, 0, bytes, stream.handle());
   for (int level = first; level < count; ++level) levels_[level].data = pixels + offsets[level - first];
 }
@@ -103,14 +103,14 @@ DeviceCoarseSearch::Placement DeviceCoarseSearch::place(const CoarseLattice& lat
   return nodes;
 }
 
-/// Finds placed nodes, by one job for each shape of subset: shape_of(subset, count).
+/// Finds placed nodes, with one job for each subset shape: shape_of(subset, count).
 template <typename ShapeOf>
 std::vector<FoundShift> DeviceCoarseSearch::find(const CoarseLattice& lattice, const Placement& nodes,
                                                  const ShapeOf& shape_of) {
   SearchImages images{reference_->image(lattice.level), current_.level(lattice.level),
                       reference_->roi(lattice.level)};
   auto* peaks = peaks_.reserve<Peak>(nodes.order.size());
-  kernels::fill(peaks, 0, nodes.order.size() * sizeof(Peak), stream_->handle());  // padding bytes too
+  kernels::fill(peaks, 0, nodes.order.size() * sizeof(Peak), stream_->handle());  // including padding bytes
   for (const Group& group : nodes.groups) {
     images.clipped = group.shape.masked;
     kernels_.insert(search_.peaks(images, shape_of(group.shape, group.count),

@@ -14,13 +14,13 @@
 
 namespace dic::track::cuda {
 
-/// What a pyramid is made of: an image, in device memory as a whole or in bands.
+/// The image of which a pyramid is made, in device memory as a whole or in bands.
 struct PyramidSource {
   using Visit = std::function<void(const ImageView& rows, int first)>;
 
-  ImageView image;  ///< size and type; the pixels may be on the host
-  /// Calls visit for all rows in device memory, band by band, each time anew. Bands have an even number of
-  /// rows, but for the last one.
+  ImageView image;  ///< gives size and type; the pixels may be on the host
+  /// Loads all rows into device memory, band by band, and calls visit for each band. All bands but the last
+  /// have an even number of rows.
   std::function<void(const Visit&)> each_band;
 
   PyramidSource(const ImageView& whole)  // NOLINT: the usual case
@@ -29,12 +29,12 @@ struct PyramidSource {
       : image(p), each_band(std::move(bands)) {}
 };
 
-/// The pyramid of an image in device memory (see PyramidSearch).
+/// The pyramid of an image, in device memory (see PyramidSearch).
 class DevicePyramid {
  public:
-  /// Queues it. Level 0 is left out where the search has no use for it.
+  /// Queues building the pyramid. Level 0 is left out if the search does not use it.
   void build(const PyramidSource& source, const CoarseSearch& search, const kernels::Stream& stream);
-  /// Device memory.
+  /// A level, in device memory.
   const ImageView& level(int level) const { return levels_[level]; }
 
  private:
@@ -47,25 +47,25 @@ class DevicePyramid {
 /// Memory that a CoarseReference works in.
 struct CoarseMemory {
   DevicePyramid pyramid;
-  std::vector<kernels::DeviceBuffer> roi;  ///< by level
+  std::vector<kernels::DeviceBuffer> roi;  ///< ROI by level
 };
 
-/// The reference's side of the coarse-to-fine search: its pyramid and ROI.
+/// Pyramid and ROI of the reference in the coarse-to-fine search.
 class CoarseReference {
  public:
-  /// Queues the pyramid. roi: u8, in host memory; may be empty.
+  /// Queues building the pyramid. roi: u8, in host memory; may be empty.
   CoarseReference(const PyramidSource& source, ImageView roi, ThreadPool& pool, CoarseMemory& memory,
                   const kernels::Stream& stream);
 
   CoarseSearch& search() { return search_; }
   const ImageView& image(int level) const { return memory_.pyramid.level(level); }
-  /// Device memory; empty = everywhere.
+  /// The ROI in a level, in device memory; empty = everywhere.
   const ImageView& roi(int level) const { return roi_[level]; }
 
  private:
   CoarseSearch search_;
   CoarseMemory& memory_;
-  std::vector<ImageView> roi_;  ///< by level
+  std::vector<ImageView> roi_;  ///< ROI by level
 };
 
 /// The coarse-to-fine search of a GPU: correlation on the device, selection of nodes on the host.
@@ -73,7 +73,7 @@ class DeviceCoarseSearch final : private PyramidSearch {
  public:
   explicit DeviceCoarseSearch(SubsetSearch& search) : search_(search) {}
 
-  /// The field from the reference to an image. Waits for the device.
+  /// Finds the field from the reference to an image. Waits for the device.
   CoarseField run(CoarseReference& reference, const PyramidSource& current, const kernels::Stream& stream);
   /// Variants that ran in the last call.
   const std::set<std::string>& kernels() const { return kernels_; }
@@ -82,16 +82,16 @@ class DeviceCoarseSearch final : private PyramidSearch {
   std::vector<FoundShift> around(const CoarseLattice& lattice, std::span<const std::int64_t> which,
                                  std::span<const Prediction> predictions, int range) override;
   std::vector<FoundShift> everywhere(const CoarseLattice& lattice) override;
-  /// Nodes of one shape, which lie one after the other.
+  /// Consecutive nodes whose subsets have one shape.
   struct Group {
     SubsetShape shape;
     std::size_t first, count;
   };
   /// The nodes of a search, sorted by shape.
   struct Placement {
-    std::vector<std::size_t> order;  ///< index in the caller's list
+    std::vector<std::size_t> order;  ///< indices in the caller's list
     std::vector<Group> groups;
-    PatchPosition *references, *windows;  ///< pinned
+    PatchPosition *references, *windows;  ///< positions, in pinned memory
     const PatchPosition *device_references, *device_windows;
   };
   template <typename WindowOf>

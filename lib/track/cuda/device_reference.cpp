@@ -20,21 +20,27 @@ std::vector<std::int32_t> narrowed(const std::vector<std::int64_t>& indices) {
 
 }  // namespace
 
-DevicePoints::DevicePoints(const Points& points, const kernels::Stream& stream)
-    : size_(points.size()),
-      grid_{points.grid.nx, points.grid.ny, points.grid.step, nullptr},
-      cells_(points.cells()),
-      repeats_(!points.alternatives.empty()) {
-  grid_.inside = uploaded(inside_, points.grid.inside, stream);
-  uploaded(point_at_, narrowed(points.point_at), stream);
-  uploaded(node_of_, narrowed(points.node_of), stream);
-  uploaded(x_, points.x, stream);
-  uploaded(y_, points.y, stream);
-  if (repeats_) uploaded(alternatives_, points.alternatives, stream);
+DevicePoints::DevicePoints(const PointNodes& nodes, const ReferenceAnalysis& analysis,
+                           const kernels::Stream& stream)
+    : size_(nodes.size()),
+      grid_{nodes.grid.nx, nodes.grid.ny, nodes.grid.step, nullptr},
+      cells_(nodes.cells()),
+      repeats_(!analysis.alternatives.empty()) {
+  std::vector<int> x, y;
+  for (std::int64_t point = 0; point < nodes.size(); ++point) {
+    x.push_back(nodes.x(point));
+    y.push_back(nodes.y(point));
+  }
+  grid_.inside = uploaded(inside_, nodes.grid.inside, stream);
+  uploaded(point_at_, narrowed(nodes.point_at), stream);
+  uploaded(node_of_, narrowed(nodes.node_of), stream);
+  uploaded(x_, x, stream);
+  uploaded(y_, y, stream);
+  if (repeats_) uploaded(alternatives_, analysis.alternatives, stream);
+  if (!analysis.roi.empty()) upload_roi(analysis.roi.view(), stream);
 }
 
-void DevicePoints::set_roi(const ImageView& roi, const kernels::Stream& stream) {
-  if (roi.empty()) return;
+void DevicePoints::upload_roi(const ImageView& roi, const kernels::Stream& stream) {
   roi_ = roi_on_host_ = roi;
   const std::size_t bytes = roi.row_bytes * roi.height;
   roi_.data = roi_pixels_.reserve(bytes);
@@ -104,7 +110,7 @@ CoarseReference& DeviceReference::coarse(ThreadPool& pool, const kernels::Stream
                          pool, memory_->coarse, stream);
 }
 
-/// Moves points and ROI to where they lie in the image.
+/// Moves the points, and the ROI of followed points, to where they lie in the image.
 void DeviceReference::move(const DevicePoints& points, const PositionsMemory& positions,
                            const kernels::Stream& stream) {
   const std::int64_t n = points_.count;
@@ -116,7 +122,7 @@ void DeviceReference::move(const DevicePoints& points, const PositionsMemory& po
   points_.y = x + n;
   material_ = material;
   ImageView& roi = image_.roi;
-  if (roi.empty()) return;
+  if (roi.empty() || !positions.are_followed) return;
   roi_on_host_ = {};
   auto* moved = memory_->roi.reserve<std::uint8_t>(roi.row_bytes * roi.height);
   kernels::launch_move_roi(points_, points.cells(), roi, material, moved, stream.handle());

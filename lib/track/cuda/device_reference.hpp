@@ -12,44 +12,45 @@
 #include "track/cuda/image_access/image_access.hpp"
 #include "track/cuda/memory/device_frame.hpp"
 #include "track/cuda/memory/object_pool.hpp"
-#include "track/cuda/tracked_positions.hpp"
+#include "track/cuda/point_positions.hpp"
 
 namespace dic::track::cuda {
 
 /// A grid's points in the memory of a GPU, in the original reference.
 class DevicePoints {
  public:
-  DevicePoints(const Points& points, const kernels::Stream& stream);
+  /// The analysis must outlive this object.
+  DevicePoints(const PointNodes& points, const ReferenceAnalysis& analysis, const kernels::Stream& stream);
 
   std::int64_t size() const { return size_; }
   kernels::DeviceGrid grid() const { return grid_; }
   const Cells& cells() const { return cells_; }
-  /// Without subsets, which belong to a reference.
+  /// The points without subsets, which belong to a reference.
   kernels::GridPoints points() const;
-  /// See Points::alternatives; null where no texture repeats itself.
+  /// ReferenceAnalysis::alternatives in device memory; null if no texture repeats itself.
   const float* alternatives() const {
     return repeats_ ? static_cast<const float*>(alternatives_.data()) : nullptr;
   }
-  /// To be called once: the ROI, in host memory that outlives this object; empty = everywhere.
-  void set_roi(const ImageView& roi, const kernels::Stream& stream);
   const ImageView& roi_on_host() const { return roi_on_host_; }
-  /// Device memory.
+  /// The ROI in device memory.
   const ImageView& roi() const { return roi_; }
 
  private:
+  void upload_roi(const ImageView& roi, const kernels::Stream& stream);
+
   std::int64_t size_;
   kernels::DeviceGrid grid_;
   Cells cells_;
   ImageView roi_on_host_, roi_;
   kernels::DeviceBuffer inside_, point_at_, node_of_, x_, y_, alternatives_, roi_pixels_;
-  bool repeats_;  ///< the texture does
+  bool repeats_;  ///< true if the texture repeats itself
 };
 
 /// Memory of a DeviceReference.
 struct ReferenceMemory {
   PlanesMemory planes;
   kernels::DeviceBuffer roi, centres, material, subsets, matrices;
-  kernels::DeviceBuffer tracked[2];  ///< TrackedPoint; of this frame and the last, alternating
+  kernels::DeviceBuffer tracked[2];  ///< TrackedPoint of this frame and of the last one, alternating
   CoarseMemory coarse;
 };
 
@@ -57,7 +58,8 @@ struct ReferenceMemory {
 /// compared with it.
 class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
  public:
-  /// positions: of the points, once the stream has come so far; null in the original reference.
+  /// positions: of the points, valid for work that is queued on the stream; null if the points are their
+  /// nodes.
   DeviceReference(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
                   const PositionsMemory* positions, const RefineOptions& options, ImageAccess& access,
                   ObjectPool<ReferenceMemory>::Handle memory, const kernels::Stream& stream);
@@ -66,19 +68,19 @@ class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
   const ReferenceImage& image() const { return image_; }
   const kernels::GridPoints& points() const { return points_; }
   ReferenceSubsets subsets() const;
-  /// Null where the points lie as in the original reference.
+  /// Motion of the points; null if they are their nodes.
   const MaterialPoint* material() const { return material_; }
-  /// Made by the first call; waits for the stream.
+  /// The coarse search of this reference. The first call makes it, and waits for the stream.
   CoarseReference& coarse(ThreadPool& pool, const kernels::Stream& stream);
 
-  /// Which points this GPU measures and knows (see kernels::GridPoints); at first all.
+  /// Sets which points this GPU measures and knows (see kernels::GridPoints); all of them by default.
   void set_partition(const kernels::PointRange& own, const kernels::PointRange& known) {
     points_.own = own;
     points_.known = known;
   }
   /// Takes over the last motion of the known points from the active reference before this one.
   void continue_from(const DeviceReference& before, const kernels::Stream& stream);
-  /// From now on tracked() is memory of a new frame.
+  /// Begins a new frame: tracked() then returns its memory.
   void begin_frame() { memory_of_frame_ = 1 - memory_of_frame_; }
   /// The points of the frame that is being measured, or was measured last.
   kernels::TrackedPoint* tracked() const { return tracked_in(memory_of_frame_); }
@@ -96,7 +98,7 @@ class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
   ImageAccess& access_;
   ObjectPool<ReferenceMemory>::Handle memory_;
   std::optional<CoarseReference> coarse_;
-  ImageView roi_on_host_;  ///< empty = everywhere, or moved with the points
+  ImageView roi_on_host_;  ///< empty = everywhere, or the ROI has moved with the points
   ReferenceImage image_;
   kernels::GridPoints points_;
   const MaterialPoint* material_ = nullptr;

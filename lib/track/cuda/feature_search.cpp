@@ -6,7 +6,7 @@ namespace {
 /// The points of a frame as the rules of tracking see them.
 struct HostPoints {
   using Index = std::int64_t;
-  const Points& points;
+  const PointNodes& points;
   const std::vector<kernels::TrackedPoint>& tracked;
   const std::vector<kernels::PreparedSubset>& subsets;
 

@@ -12,33 +12,33 @@
 namespace dic::track::cuda {
 
 /// The search for lost points by features, on the host: few frames need it. Every GPU brings its own points
-/// to the host and refines its own starts; the first one does what lies between.
+/// to the host and refines its own starts; the first GPU does the work in between.
 class FeatureSearch {
  public:
-  explicit FeatureSearch(const Points& points) : points_(points) {}
+  explicit FeatureSearch(const PointNodes& points) : points_(points) {}
 
-  /// Makes room for the points; called for the first GPU alone, before all bring theirs.
+  /// Makes room for the points. Called only for the first GPU, before all GPUs bring their points.
   void reserve();
 
   /// Brings the own points of a GPU to the host. Waits for it.
   void fetch_points(const GpuFrame& frame);
-  /// Finds the lost points, when all GPUs have brought theirs. Called for the first GPU alone.
+  /// Finds the lost points after all GPUs have brought theirs. Called only for the first GPU.
   void find_lost(const RefineOptions& options, Size image);
-  /// See LostPoints::in_view.
+  /// Number of lost points in view, see LostPoints::in_view.
   std::int64_t in_view() const { return lost_.in_view; }
-  /// Finds starts of the lost points. Called for the first GPU alone.
+  /// Finds starts of the lost points. Called only for the first GPU.
   void find_starts(const RefineOptions& options, const GpuFrame& frame, Stretch stretch);
-  /// All of them; and the tasks of own points.
+  /// True if any GPU has starts. tasks() returns those of own points.
   bool any_starts() const { return !starts_.empty(); }
   std::vector<kernels::RefineTask> tasks(const kernels::PointRange& own) const;
 
  private:
-  const Points& points_;
-  std::vector<kernels::TrackedPoint> tracked_;  ///< by point, as all that follow
+  const PointNodes& points_;
+  std::vector<kernels::TrackedPoint> tracked_;  ///< points of all GPUs, like the following members
   std::vector<kernels::PreparedSubset> subsets_;
   LostPoints lost_;
   std::vector<FeatureStart> starts_;
-  std::vector<std::byte> reference_, current_;  ///< pixels
+  std::vector<std::byte> reference_, current_;  ///< pixels of both images
 };
 
 }  // namespace dic::track::cuda

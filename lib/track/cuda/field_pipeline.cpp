@@ -11,7 +11,7 @@
 namespace dic::track::cuda {
 namespace {
 
-/// Does the task, and passes its outcome to those who wait for it.
+/// Does the task, and passes its outcome to all who wait for it.
 template <typename Task>
 void run_and_report(std::promise<void>& outcome, const Task& task) {
   try {
@@ -34,7 +34,7 @@ FieldPipeline::FieldPipeline(const TrackOptions& options, const ImageMemory& mem
       points_(points),
       pool_(pool),
       split_(options, memory) {
-  // The first allocation takes as long as a measurement: it is made while the first images arrive.
+  // The first allocation takes as long as a measurement, and is made while the first images arrive.
   first_memory_ = worker_.submit([this] {
     const kernels::DeviceScope scope(device_);
     DeviceField(grid_, memory_.acquire(), blocks_, pool_);
@@ -61,7 +61,7 @@ std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts,
 }
 
 void FieldPipeline::wait_until_gathered(const kernels::Stream& stream) const {
-  const std::shared_future<void> gathering = gathering_;  // several threads ask
+  const std::shared_future<void> gathering = gathering_;  // a copy, because several threads call this
   if (gathering.valid()) gathering.get();
   stream.wait(gathered_);
 }
@@ -72,12 +72,27 @@ const PositionsMemory& FieldPipeline::locate(const DevicePositions& positions) {
     const kernels::GridPoints points = points_.points();
     int* x = positions_.centres.reserve<int>(2 * points.count);
     auto* material = positions_.material.reserve<MaterialPoint>(points.count);
-    kernels::launch_follow_points(points, positions.field->arrays(), {positions.width, positions.height},
-                                  {x, x + points.count, material}, stream_.handle());
+    positions_.are_followed = positions.field != nullptr;
+    if (positions.field)
+      kernels::launch_follow_points(points, positions.field->arrays(), positions.image,
+                                    {x, x + points.count, material}, stream_.handle());
+    else
+      upload(positions.placed, x, material);
     made_.record(stream_);
   };
   worker_.submit(queue).get();
   return positions_;
+}
+
+/// Copies points to the GPU: the centres, x and then y, and the material points. Waits for the stream.
+void FieldPipeline::upload(const LocatedPoints& points, int* centres, MaterialPoint* material) const {
+  const std::size_t n = points.x.size();
+  kernels::upload(centres, points.x.data(), n * sizeof(int), stream_);
+  kernels::upload(centres + n, points.y.data(), n * sizeof(int), stream_);
+  const std::vector<MaterialPoint> unmoved(points.material.empty() ? n : 0);
+  kernels::upload(material, points.material.empty() ? unmoved.data() : points.material.data(),
+                  n * sizeof(MaterialPoint), stream_);
+  stream_.synchronize("the positions of points");
 }
 
 /// Queues copying the points of all GPUs to where the field is made.
@@ -90,7 +105,8 @@ void FieldPipeline::gather(const std::vector<MeasuredPart>& parts, const DeviceF
   gathered_.record(stream_);
 }
 
-/// Beside the search of the next frame, whose starts are therefore the results of whole subsets.
+/// Measures parts of subsets while the next frame is searched, whose starts are therefore the results of
+/// whole subsets.
 void FieldPipeline::measure_parts(const DeviceReference& reference, const DeviceFrame& frame,
                                   const DeviceField& field) {
   kernels::Stopwatch& watch = field.memory().split;

@@ -8,14 +8,14 @@
 #include "core/worker.hpp"
 #include "track/cuda/device_reference.hpp"
 #include "track/cuda/memory/device_field.hpp"
+#include "track/cuda/point_positions.hpp"
 #include "track/cuda/split_subsets.hpp"
-#include "track/cuda/tracked_positions.hpp"
 
 namespace dic::track::cuda {
 
-/// What one GPU has measured of a frame.
+/// The part of a frame that one GPU has measured.
 struct MeasuredPart {
-  std::shared_ptr<const DeviceReference> reference;  ///< keeps `tracked`
+  std::shared_ptr<const DeviceReference> reference;  ///< owns `tracked`
   const kernels::TrackedPoint* tracked;
   kernels::PointRange own;
   const kernels::Event* finished;
@@ -31,7 +31,7 @@ struct ImageNoises {
 /// thread of its own, while the next frame is searched.
 class FieldPipeline {
  public:
-  /// memory: for images; device: the current one; points: its copy of the grid.
+  /// memory: for images. device: the current device. points: its copy of the grid.
   FieldPipeline(const TrackOptions& options, const ImageMemory& memory, std::shared_ptr<const Grid> grid,
                 int device, const DevicePoints& points, ThreadPool& pool);
 
@@ -40,14 +40,15 @@ class FieldPipeline {
   /// Queues a field of `frame`. The future is ready when all is queued.
   std::future<void> submit(std::vector<MeasuredPart> parts, std::shared_ptr<const DeviceFrame> frame,
                            const ImageNoises& noises, std::shared_ptr<DeviceField> field);
-  /// What is queued on `stream` from now on may write over the points of the frame that was submitted last.
+  /// Makes `stream` wait until the points of the frame submitted last may be overwritten.
   void wait_until_gathered(const kernels::Stream& stream) const;
-  /// What is queued on `stream` from now on waits for all fields and positions that were queued.
+  /// Makes `stream` wait for all fields and positions that were queued.
   void wait_until_made(const kernels::Stream& stream) const { stream.wait(made_); }
-  /// Queues where the points lie in a later image, behind all fields that were submitted.
+  /// Queues finding where the points lie in an image, behind all fields that were submitted.
   const PositionsMemory& locate(const DevicePositions& positions);
 
  private:
+  void upload(const LocatedPoints& points, int* centres, MaterialPoint* material) const;
   void gather(const std::vector<MeasuredPart>& parts, const DeviceField& field);
   void measure_parts(const DeviceReference& reference, const DeviceFrame& frame, const DeviceField& field);
   void make(const DeviceReference& reference, const ImageNoises& noises, const DeviceField& field);
@@ -60,16 +61,17 @@ class FieldPipeline {
   const DevicePoints& points_;
   ThreadPool& pool_;
   SplitSubsets split_;
-  kernels::Stream stream_{kernels::Priority::high};  // or the launches of the next search would delay a field
-  kernels::Event gathered_;                          ///< all points of a frame
-  std::shared_future<void> gathering_;               ///< ready when `gathered_` is queued
+  kernels::Stream stream_{
+      kernels::Priority::high};         // high, so that launches of the next search do not delay a field
+  kernels::Event gathered_;             ///< all points of a frame are gathered
+  std::shared_future<void> gathering_;  ///< ready when `gathered_` is queued
   kernels::Event made_;
   kernels::DeviceBuffer workspace_;
   PositionsMemory positions_;
   ObjectPool<FieldMemory> memory_;
   FieldBlocks blocks_;
   std::future<void> first_memory_;  ///< ready when the pools have memory of a field
-  Worker worker_;                   ///< the last member: ends before all else
+  Worker worker_;                   ///< the last member, so that it ends first
 };
 
 }  // namespace dic::track::cuda

@@ -16,15 +16,16 @@
 
 namespace dic::track::cuda {
 
-/// One GPU: its stream, its copy of the grid, and the memory that its steps work in. One thread at a time.
+/// A GPU with its stream, its copy of the grid, and the working memory of its steps. Used by one thread at a
+/// time.
 class GpuContext {
  public:
   GpuContext(int rank, const kernels::Device& device, const TrackOptions& options, const ImageMemory& memory,
-             const Points& points);
+             const MeasuredScene& scene);
 
-  int rank() const { return rank_; }  ///< 0, 1, ... among the GPUs of a backend
+  int rank() const { return rank_; }  ///< number among the GPUs of a backend: 0, 1, ...
   const kernels::Device& device() const { return device_; }
-  /// Of the search and the refinement.
+  /// The stream of search and refinement.
   const kernels::Stream& stream() const { return stream_; }
   DevicePoints& points() { return points_; }
   ImageAccess& images() { return *images_; }
@@ -34,8 +35,8 @@ class GpuContext {
   RefinementWorkspace& refinement() { return refinement_; }
   SaturatedSubsets& saturated() { return saturated_; }
   HaloEvents& halo() { return halo_; }
-  /// Of its part of a frame: from the begin of the search until it first waits for another GPU. Two frames
-  /// may be under way.
+  /// Measures the time of this GPU for its part of a frame, from the start of the search until it first waits
+  /// for another GPU. Two frames may be under way.
   kernels::Stopwatch& part_time(std::int64_t frame) { return part_time_[frame % 2]; }
 
   std::shared_ptr<DeviceReference> make_reference(std::shared_ptr<const DeviceFrame> frame,

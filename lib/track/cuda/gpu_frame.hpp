@@ -4,18 +4,18 @@
 
 namespace dic::track::cuda {
 
-/// What one GPU measures: the current frame against the active reference.
+/// The current frame and the active reference on one GPU.
 struct GpuFrame {
   GpuContext& gpu;
   DeviceReference& reference;
   const DeviceFrame& current;
 
-  /// Queued work of the GPU waits from now on until both images are ready.
+  /// Makes work that is queued from now on wait until both images are ready.
   void wait_ready() const {
     reference.frame().wait_ready(gpu.stream());
     current.wait_ready(gpu.stream());
   }
-  /// The work that is queued by now is the last that reads the images.
+  /// Declares that the work queued so far is the last that reads the images.
   void release_images() const {
     reference.frame().release_after(gpu.stream());
     current.release_after(gpu.stream());

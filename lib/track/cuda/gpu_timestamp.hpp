@@ -7,8 +7,8 @@
 
 namespace dic::track::cuda {
 
-/// When a stream reached a place in its work, by the clock of the host. The first record() synchronizes the
-/// clocks of host and device, and waits for the stream.
+/// The time at which a stream reached a place in its work, by the clock of the host. The first record()
+/// synchronizes the clocks of host and device, and waits for the stream.
 class GpuTimestamp {
  public:
   void record(const kernels::Stream& stream) {
@@ -19,7 +19,7 @@ class GpuTimestamp {
     }
     since_origin_.stop(stream);
   }
-  /// To be called when the stream has come so far.
+  /// Returns the time. Call it after the stream has passed the place.
   StageSpan::Time time() const {
     return *origin_ + std::chrono::duration_cast<StageSpan::Time::duration>(
                           std::chrono::duration<double>(since_origin_.seconds()));

@@ -12,42 +12,42 @@
 
 namespace dic::track::cuda {
 
-/// What is there of the measurement of a frame before it begins.
+/// Work on a frame that is queued before its measurement begins.
 struct FrameWork {
-  std::shared_ptr<DeviceField> field;                 ///< null: none
-  std::vector<std::optional<QueuedSearch>> searches;  ///< by rank
+  std::shared_ptr<DeviceField> field;                 ///< null if none was queued
+  std::vector<std::optional<QueuedSearch>> searches;  ///< queued searches, by rank
 
   bool searched() const {
     return std::ranges::any_of(searches, [](const auto& search) { return search.has_value(); });
   }
-  /// The search of a GPU that measures these points, if it is queued.
+  /// The queued search of a GPU that measures these points, or null.
   const QueuedSearch* search(int rank, const kernels::PointRange& own) const {
     const auto& queued = searches[rank];
     return queued && queued->own == own ? &*queued : nullptr;
   }
 };
 
-/// Work on the next frame that is queued before it is asked for: its search, so that GPUs go on while the
-/// host waits for the end of the frame under way.
+/// The search of the next frame, which is queued before that frame is requested, so that GPUs keep working
+/// while the host waits for the end of the frame under way.
 class Lookahead {
  public:
   explicit Lookahead(int gpus) : gpus_(gpus) { forget(); }
 
-  /// Begins with a frame; null: none. Called by one rank, before the others look.
+  /// Begins with a frame; null = no frame. Called by one rank, before the others look.
   void begin(std::shared_ptr<const Frame> frame, std::shared_ptr<DeviceField> field) {
     frame_ = std::move(frame);
     work_.field = std::move(field);
   }
-  /// Null: none.
+  /// The frame that was begun; null if there is none.
   const GroupFrame* frame() const { return static_cast<const GroupFrame*>(frame_.get()); }
   DeviceField& field() const { return *work_.field; }
   void add(int rank, const QueuedSearch& search) { work_.searches[rank] = search; }
-  /// Forgets all: the starts of the queued searches have changed since.
+  /// Forgets everything, because the starts of the queued searches have changed.
   void forget() {
     frame_.reset();
     work_ = {nullptr, std::vector<std::optional<QueuedSearch>>(gpus_)};
   }
-  /// What was queued for this frame, if it is the one. Forgets all.
+  /// Returns the work that was queued if it was for this frame, and forgets everything.
   FrameWork take(const std::shared_ptr<const Frame>& frame) {
     if (frame_ != frame) forget();
     FrameWork work = std::move(work_);

@@ -8,27 +8,27 @@
 
 namespace dic::track::cuda {
 
-/// Lists of points that kernels fill on one GPU, and counts whose lists lie elsewhere. The host reads all
-/// lengths at once: that is what it waits for while a frame is measured.
+/// Lists of points that kernels fill on one GPU, and counts of lists that are stored elsewhere. The host
+/// reads all lengths at once; it waits for nothing else while a frame is measured.
 class PointLists {
  public:
   enum Name {
     unpredicted,    ///< points without a prediction
     whole,          ///< points whose subset is whole
     clipped,        ///< points whose subset is clipped by the border of the image or by the ROI
-    whole_again,    ///< whole, to be searched again: the peak lies on the border of the window
-    clipped_again,  ///< the same of clipped ones
-    whole_spare,    ///< filled while whole_again is read
-    clipped_spare,  ///< the same of clipped ones
+    whole_again,    ///< whole subsets to be searched again, as the peak lies on the border of the window
+    clipped_again,  ///< clipped subsets to be searched again
+    whole_spare,    ///< list that is filled while whole_again is read
+    clipped_spare,  ///< list that is filled while clipped_again is read
     lost,           ///< points that were not found
     tasks,          ///< count only: refinements
-    first_front,    ///< count only: refinements of the first wave
+    first_front,    ///< count only: points of the first wave
     untried,        ///< count only: starts on lower steps of the ladder
     dropped,        ///< points of islands that were given up
     names
   };
 
-  /// Memory for `points` in every list. Empties all.
+  /// Allocates room for `points` in every list, and empties all lists.
   void reserve(std::int64_t points, const kernels::Stream& stream) {
     points_ = points;
     memory_.reserve<std::int32_t>(names * points);
@@ -55,7 +55,7 @@ class PointLists {
     known_ = readback;
   }
   void read(const kernels::Stream& stream, const std::string& what) { wait(start_readback(stream), what); }
-  /// By the readback that was waited for last.
+  /// Length of a list, by the readback that was waited for last.
   std::int64_t size(Name name) const { return lengths(known_)[name]; }
 
  private:

@@ -44,7 +44,7 @@ void PointRefinement::begin_recovery() {
   next_waves_ = workspace_.first_waves;
 }
 
-/// The host waits only after some waves, and does not know how many of them found something to do.
+/// Queues some waves before the host waits. It does not know how many of them find points to refine.
 int PointRefinement::recover(int most_waves) {
   constexpr int later_waves = 4;
   check_stop(stop_);
@@ -88,7 +88,7 @@ std::int64_t PointRefinement::lost() {
   constexpr float any = std::numeric_limits<float>::infinity();
   select(-any, any, nullptr, PointLists::untried);
   lists_.read(stream_, "the refinement");
-  workspace_.first_waves_sufficed = false;  // this was one more wait
+  workspace_.first_waves_sufficed = false;  // the host waited once more
   return halo_.sum(lists_.size(PointLists::untried));
 }
 
@@ -105,7 +105,7 @@ std::int64_t PointRefinement::lost_in_view() {
   return features.in_view();
 }
 
-/// The lost points are those of the last call of lost_in_view().
+/// Refines the lost points that the last call of lost_in_view() found.
 bool PointRefinement::refine_from_features(Stretch stretch) {
   check_stop(stop_);
   FeatureSearch& features = context_.features();
@@ -121,8 +121,8 @@ bool PointRefinement::refine_from_features(Stretch stretch) {
   return true;
 }
 
-/// Lists the points that are not measured and whose start scores from `least` to below `below`; without
-/// tasks, only counts them.
+/// Lists the points that are not measured and with a start whose score is in [least, below). Only counts them
+/// if `tasks` is null.
 void PointRefinement::select(float least, float below, kernels::RefineTask* tasks, PointLists::Name count) {
   kernels::launch_tasks_from_starts(points_, frame_.reference.tracked(), starts_, {least, below},
                                     options_.order, {tasks, lists_.count(count)}, stream_.handle());
@@ -139,7 +139,7 @@ kernels::RefineTasks PointRefinement::listed(PointLists::Name count) const {
   return {workspace_.tasks(), points_.own.count(), lists_.count(count)};
 }
 
-/// Does the tasks. most_done: see kernels::launch_refine.
+/// Refines the listed tasks. most_done: see kernels::launch_refine.
 void PointRefinement::refine(PointLists::Name count, kernels::Event* most_done) {
   frame_.gpu.images().refine(frame_.reference.image(), frame_.current, frame_.reference.subsets(),
                              listed(count), workspace_.results(), stream_, most_done);
@@ -147,7 +147,7 @@ void PointRefinement::refine(PointLists::Name count, kernels::Event* most_done) 
                              frame_.reference.subsets(), listed(count), workspace_.results(), stream_);
 }
 
-/// Keeps what is better than before, and marks the points that are measured now.
+/// Keeps results that are better than before, and marks the points that they measure.
 void PointRefinement::accept(PointLists::Name count) {
   kernels::launch_accept_results(points_, listed(count), workspace_.results(), frame_.reference.tracked(),
                                  workspace_.fresh(), stream_.handle());

@@ -11,13 +11,14 @@
 namespace dic::track::cuda {
 
 /// The operations of the refinement (algorithm/point_refinement.hpp) on one GPU, for its own points of one
-/// frame. All GPUs call the same functions; counts are those of all. Writes the reference's tracked points.
+/// frame. All GPUs call the same functions; counts are sums over all GPUs. Writes the tracked points of the
+/// reference.
 class PointRefinement {
  public:
   static constexpr bool kSpeculative = true;
 
-  /// starts: by point, device memory. before_wait: called each time before the host waits for the GPU; mostly
-  /// all work of the frame is then queued.
+  /// starts: by point, in device memory. before_wait: called each time before the host waits for the GPU,
+  /// when usually all work of the frame is queued.
   PointRefinement(TrackerContext& context, const GpuFrame& frame, HaloExchange& halo,
                   const kernels::PointStart* starts, std::function<void()> before_wait, std::stop_token stop);
 
@@ -52,9 +53,9 @@ class PointRefinement {
   const kernels::GridPoints& points_;
   const kernels::Stream& stream_;
   PointLists::Name front_ = PointLists::first_front;
-  int next_waves_ = 0;  ///< that are queued before the host waits again
-  int readback_ = 0;    ///< of what remains
-  int waits_ = 0;       ///< of the host for this frame
+  int next_waves_ = 0;  ///< number of waves that are queued before the host waits again
+  int readback_ = 0;    ///< number of the readback of the remaining points
+  int waits_ = 0;       ///< number of waits of the host for this frame
 };
 
 }  // namespace dic::track::cuda

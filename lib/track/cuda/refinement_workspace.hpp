@@ -5,7 +5,7 @@
 
 namespace dic::track::cuda {
 
-/// What the refinement keeps from frame to frame on one GPU.
+/// Memory and state that the refinement keeps from frame to frame on one GPU.
 class RefinementWorkspace {
  public:
   explicit RefinementWorkspace(std::int64_t points)
@@ -13,15 +13,16 @@ class RefinementWorkspace {
 
   kernels::RefineTask* tasks() { return tasks_.get(); }
   kernels::RefineResult* results() { return results_.get(); }
-  /// 1 where the last refinement measured a point.
+  /// Flags by point: 1 if the last refinement measured it.
   std::uint8_t* fresh() { return fresh_.get(); }
   NeighbourSupport* supports() { return supports_.get(); }
 
   kernels::Event most_refined;  ///< most points of a frame are refined; the GPU is partly free from then on
-  kernels::Event finished;      ///< all points of a frame
-  /// Waves that are queued before the host waits for the first time: 0 where the last frame needed none.
+  kernels::Event finished;      ///< all points of a frame are refined
+  /// Number of waves that are queued before the host waits for the first time: 0 if the last frame needed
+  /// none.
   int first_waves = 1;
-  /// Were these enough for the last frame?
+  /// True if these were enough for the last frame.
   bool first_waves_sufficed = false;
 
  private:

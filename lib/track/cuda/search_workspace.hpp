@@ -8,12 +8,12 @@
 
 namespace dic::track::cuda {
 
-/// What the search for starts keeps from frame to frame on one GPU.
+/// Memory and state that the search for starts keeps from frame to frame on one GPU.
 class SearchWorkspace {
  public:
   explicit SearchWorkspace(const kernels::Device& device) : whole(device), clipped(device) {}
 
-  /// Do the lists `whole` and `clipped` hold these points already?
+  /// True if the lists `whole` and `clipped` hold the points of this reference already.
   bool lists_hold(const DeviceReference& reference) const {
     return listed_.lock().get() == &reference && listed_range_ == reference.points().own;
   }
@@ -23,13 +23,14 @@ class SearchWorkspace {
   }
   void forget_listed() { listed_.reset(); }
 
-  kernels::Stream side_stream{kernels::Priority::high};  ///< of clipped subsets: few, in many launches
-  kernels::Event predicted;                              ///< on the main stream
-  kernels::Event clipped_done;                           ///< on the side stream
+  kernels::Stream side_stream{
+      kernels::Priority::high};  ///< stream of clipped subsets, which are few, but need many launches
+  kernels::Event predicted;      ///< the main stream has made the predictions
+  kernels::Event clipped_done;   ///< the side stream has searched the clipped subsets
   SubsetSearch whole, clipped;
-  kernels::DeviceBuffer starts[2];     ///< PointStart; of this frame and the next, alternating
-  kernels::DeviceBuffer other_starts;  ///< PointStart, of a second search
-  kernels::DeviceBuffer coarse_field;  ///< u, then v
+  kernels::DeviceBuffer starts[2];     ///< PointStart of this frame and of the next one, alternating
+  kernels::DeviceBuffer other_starts;  ///< PointStart of a second search
+  kernels::DeviceBuffer coarse_field;  ///< u of all nodes, then v
   kernels::DeviceBuffer references, windows, peaks;
 
  private:

@@ -11,7 +11,7 @@ RefineOptions with_few_iterations(RefineOptions options) {
   return options;
 }
 
-/// Bytes of one measurement.
+/// Bytes that one measurement needs.
 std::size_t bytes_of(const RefineOptions& options) {
   const auto words = static_cast<std::size_t>(kernels::PixelMasks(nullptr, options.subset).words_of());
   return sizeof(kernels::PreparedSubset) + kernels::matrix_floats(options.order) * sizeof(float) +
@@ -19,7 +19,7 @@ std::size_t bytes_of(const RefineOptions& options) {
          sizeof(float) + words * sizeof(std::uint32_t);
 }
 
-/// A power of two: that much memory is reserved for them.
+/// Most points that are measured at once: a power of two, for which memory is reserved.
 std::int64_t most_points(const RefineOptions& options) {
   constexpr std::size_t enough = 64 << 20;  // bytes
   const std::size_t points = enough / (kDirections * bytes_of(options));
@@ -64,7 +64,7 @@ kernels::SplitFrame SplitSubsets::frame_of(const DeviceReference& reference, ker
           .image = image.size()};
 }
 
-/// Memory for all measurements of so many points in one round.
+/// Memory for all measurements of this number of points in one round.
 kernels::PartList SplitSubsets::parts_of(std::int64_t points) {
   const std::int64_t most = kDirections * static_cast<std::int64_t>(std::bit_ceil<std::uint64_t>(points));
   matrices_.reserve<float>(most * kernels::matrix_floats(options_.order));

@@ -9,18 +9,18 @@
 
 namespace dic::track::cuda {
 
-/// Measures doubtful and lost points again with parts of their subsets (<dic/shared/split_rules.hpp>), all
-/// points of one frame after the other on the first GPU. As on the CPU (track/cpu/split_subsets.hpp).
+/// Measures doubtful and lost points again with parts of their subsets (<dic/shared/split_rules.hpp>), for
+/// all points of one frame, on the first GPU. The results are those of track/cpu/split_subsets.hpp.
 class SplitSubsets {
  public:
-  /// memory: for images.
+  /// memory: tells how much of the images the GPU holds.
   SplitSubsets(const TrackOptions& options, const ImageMemory& memory);
 
-  /// Most memory for the measurements; what grows with the points is little more.
+  /// Largest memory for the measurements, bytes. Memory that grows with the points is small beside it.
   static std::size_t most_bytes(const RefineOptions& options);
 
-  /// tracked: all points, on this GPU; receives the new results. Waits for the stream for the lengths of
-  /// lists: once where no point is doubtful or lost.
+  /// tracked: all points, on this GPU; receives the new results. Waits for the stream to read lengths of
+  /// lists, only once if no point is doubtful or lost.
   void run(const DeviceReference& reference, const DeviceFrame& current, kernels::TrackedPoint* tracked,
            const kernels::Stream& stream);
 
@@ -35,12 +35,12 @@ class SplitSubsets {
 
   const RefineOptions options_;
   const int step_;
-  const std::int64_t most_points_;             ///< that are measured at once, which limits the memory
-  const std::unique_ptr<ImageAccess> images_;  ///< beside that of the frame under way
+  const std::int64_t most_points_;             ///< most points that are measured at once, to limit the memory
+  const std::unique_ptr<ImageAccess> images_;  ///< separate from that of the frame under way
   SaturatedSubsets saturated_;
   kernels::DeviceBuffer levels_, states_, open_, counts_;
   kernels::DeviceBuffer parts_, tasks_, slots_, matrices_, results_, most_residuals_,
-      masks_;  ///< of the points that are measured
+      masks_;  ///< memory of the points that are measured
   kernels::PinnedBuffer on_host_;
   kernels::Event counted_;
 };

@@ -41,14 +41,14 @@ void StartSearch::predict_from_last() {
   own_trackable_ = lists_.size(PointLists::whole) + lists_.size(PointLists::clipped);
 }
 
-/// Fills the lists `whole` and `clipped`, unless a frame before has filled them alike.
+/// Fills the lists `whole` and `clipped`, unless an earlier frame has filled them with the same points.
 void StartSearch::list_own_points() {
   if (workspace_.lists_hold(frame_.reference)) return;
   split(nullptr, points_.count);
   workspace_.set_listed(frame_.reference);
 }
 
-/// Fills these lists from another one; null: from all own points.
+/// Fills these lists from another list, or from all own points if `list` is null.
 void StartSearch::split(const std::int32_t* list, std::int64_t n) {
   kernels::launch_split_subsets(points_, list, n, follows_ ? 0 : radius_, lists_[PointLists::whole],
                                 lists_[PointLists::clipped], stream_.handle());
@@ -79,7 +79,7 @@ void StartSearch::search_all() { search(starts_); }
 
 /// Searches the lists `whole` and `clipped` around the displacements in `starts`, and writes what was found
 /// there. In automatic range, a peak on the border of the searched rectangle is followed, and the list `lost`
-/// is filled at the end. Clipped subsets are few, but take several launches: these go first where both lists
+/// is filled at the end. Clipped subsets are few, but take several launches, which go first if both lists
 /// wait for the GPU.
 void StartSearch::search(PointStart* starts) {
   Step whole{PointLists::whole, PointLists::whole_again, PointLists::whole_spare, false};
@@ -121,7 +121,7 @@ void StartSearch::follow_whole(PointStart* starts) {
 }
 
 void StartSearch::search_list(const Step& step, PointStart* starts) {
-  // Both lists share the memory: whole subsets from its begin, clipped ones at its end.
+  // Both lists share the memory: whole subsets are at its beginning, clipped ones at its end.
   const std::int64_t n = lists_.size(step.from), first = step.clipped ? points_.count - n : 0;
   const std::int32_t* list = lists_[step.from].points;
   const kernels::Stream& stream = stream_of(step.clipped);

@@ -16,28 +16,28 @@ namespace dic::track::cuda {
 
 /// A first search that is queued to its end.
 struct QueuedSearch {
-  kernels::PointRange own;      ///< points that it is for
-  std::int64_t trackable = 0;   ///< of them
-  std::optional<int> readback;  ///< of the lengths of lists after it; only in automatic range
+  kernels::PointRange own;      ///< points that are searched
+  std::int64_t trackable = 0;   ///< number of them that can be looked for
+  std::optional<int> readback;  ///< number of the readback of the lists' lengths; only in automatic range
 };
 
 /// The operations of the search for starts (algorithm/start_search.hpp) on one GPU, for its own points of one
-/// frame. All GPUs call the same functions; counts are those of all.
+/// frame. All GPUs call the same functions; counts are sums over all GPUs.
 class StartSearch {
  public:
   static constexpr bool kSpeculative = true;
 
-  /// number: of the frame. last: the points of the frame before, if it was compared with the same reference,
+  /// number: of the frame. last: the points of the previous frame if it was compared with the same reference,
   /// else null.
   StartSearch(TrackerContext& context, const GpuFrame& frame, std::int64_t number,
               const kernels::TrackedPoint* last, std::stop_token stop);
 
-  /// Will the first search be queued without a wait for the lengths of lists?
+  /// True if the first search can be queued without waiting for the lengths of lists.
   bool waits_for_nothing() const;
-  /// The first search, once it is queued; and its continuation in another object.
+  /// The first search after it was queued. resume() continues it in another object.
   QueuedSearch queued() const { return {points_.own, *own_trackable_, readback_}; }
   void resume(const QueuedSearch& search);
-  /// By point, device memory.
+  /// Starts by point, in device memory.
   const kernels::PointStart* starts() const { return starts_; }
 
   bool automatic() const { return !range_; }
@@ -62,7 +62,7 @@ class StartSearch {
     }
   };
 
-  /// Of all GPUs, by the readback that was waited for last.
+  /// Length of a list summed over all GPUs, by the readback that was waited for last.
   std::int64_t total(PointLists::Name list) { return context_.gpus().team().sum(lists_.size(list)); }
   void list_own_points();
   void split(const std::int32_t* list, std::int64_t n);
@@ -88,8 +88,8 @@ class StartSearch {
   const int subset_, radius_;
   const bool follows_;  ///< the list `whole` is searched in one launch, and has clipped rectangles too
   kernels::PointStart* const starts_;
-  std::optional<int> readback_;                ///< of the lengths of lists after the last search
-  std::optional<std::int64_t> own_trackable_;  ///< of this GPU, when its points are listed
+  std::optional<int> readback_;  ///< number of the readback of the lists' lengths after the last search
+  std::optional<std::int64_t> own_trackable_;  ///< count on this GPU; known when its points are listed
   std::optional<std::int64_t> trackable_, unpredicted_;
 };
 

@@ -26,7 +26,7 @@ CorrelateShape shape_of(std::int64_t count, int size, int range) {
           .pairs = count};
 }
 
-/// Fills in what the images determine.
+/// Fills in the members that the images determine.
 void complete(CorrelateShape& shape, const SearchImages& images) {
   shape.criterion = Criterion::zncc;
   shape.type = images.current.type;
@@ -70,7 +70,7 @@ std::string SubsetSearch::peaks(const SearchImages& images, CorrelateShape shape
   return variant;
 }
 
-/// Without the positions of subsets and windows.
+/// A job without the positions of subsets and windows.
 NccJob SubsetSearch::job_of(const SearchImages& images, const CorrelateShape& shape,
                             const kernels::Stream& stream) {
   const DeviceImage* descriptions = describe(images, stream);

@@ -12,11 +12,11 @@
 
 namespace dic::track::cuda {
 
-/// The images of a search, in device memory. Rows are multiples of 4 bytes: kernels read whole words.
+/// The images of a search, in device memory. Rows are multiples of 4 bytes, because kernels read whole words.
 struct SearchImages {
   ImageView reference, current;
   ImageView roi;  ///< u8, inside where not zero; empty = everywhere
-  /// The subsets are clipped by the border or the ROI: only pixels inside count.
+  /// True if subsets are clipped by the border or the ROI, so that only pixels inside count.
   bool clipped = false;
 };
 
@@ -29,12 +29,12 @@ class SubsetSearch {
   /// variant that runs. All calls are on one stream.
   std::string peaks(const SearchImages& images, const kernels::SearchWindows& windows, Peak* out,
                     const kernels::Stream& stream);
-  /// Can peaks of whole subsets be followed in one launch?
+  /// True if peaks of whole subsets can be followed in one launch.
   bool follows(const ImageView& image, int size, int range) const;
-  /// Queues following the peaks; size: of the largest subset.
+  /// Queues following the peaks. size: of the largest subset, px.
   void follow(const SearchImages& images, const kernels::GridPoints& points, std::int64_t count, int size,
               const kernels::FollowedSearch& search, const kernels::Stream& stream);
-  /// The same for a job of any shape; type and images are filled in.
+  /// Queues a search with a job of any shape, in which type and images are filled in.
   std::string peaks(const SearchImages& images, CorrelateShape shape, const PatchPosition* references,
                     const PatchPosition* windows, Peak* out, const kernels::Stream& stream);
 
@@ -45,8 +45,8 @@ class SubsetSearch {
 
   DeviceProperties device_;
   correlate::cuda::JobRunner runner_;
-  /// Reference, current image and ROI of the last calls: the memory of frames is used again, so that a few
-  /// are enough.
+  /// Reference, current image and ROI of the last calls: a few are enough, because memory of frames is
+  /// reused.
   std::array<std::array<ImageView, 3>, 8> described_;
   std::size_t next_description_ = 0;
   kernels::DeviceBuffer descriptions_;

@@ -8,7 +8,7 @@
 namespace dic::track::cuda {
 namespace {
 
-/// Kernels count the pixels of a plane with 31 bits.
+/// Throws DeviceError for images that are too large: kernels count the pixels of a plane with 31 bits.
 const ImageView& checked(const ImageView& image) {
   if (kernels::PlaneLayout(image.width, image.height).elements() > std::numeric_limits<int>::max())
     throw DeviceError("Images of " + std::to_string(image.width) + "x" + std::to_string(image.height) +
@@ -16,7 +16,7 @@ const ImageView& checked(const ImageView& image) {
   return image;
 }
 
-/// Of the GPU that has the least.
+/// Free memory of the GPU that has least, bytes.
 std::size_t free_memory(const std::vector<kernels::Device>& devices) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const kernels::Device& device : devices) {
@@ -36,15 +36,16 @@ void SharedCoarseSearch::run(DeviceReference& reference, const PyramidSource& cu
   field_.v.assign(field_.v.size(), 0);
 }
 
-TrackerContext::TrackerContext(const TrackOptions& options, const ImageView& image, const Points& points,
-                               const std::vector<kernels::Device>& devices, ThreadPool& pool)
+TrackerContext::TrackerContext(const TrackOptions& options, const ImageView& image,
+                               const MeasuredScene& scene, const std::vector<kernels::Device>& devices,
+                               ThreadPool& pool)
     : options_(options),
-      points_(points),
-      memory_(options, checked(image), points.size(), free_memory(devices)),
-      gpus_(options, memory_, points, devices, pool),
+      points_(scene.points),
+      memory_(options, checked(image), scene.points.size(), free_memory(devices)),
+      gpus_(options, memory_, scene, devices, pool),
       coarse_(gpus_.first().search().whole, pool),
-      features_(points),
-      fields_(options, memory_, points.shared_grid, gpus_.first().device().index, gpus_.first().points(),
-              pool) {}
+      features_(scene.points),
+      fields_(options, memory_, scene.points.shared_grid, gpus_.first().device().index,
+              gpus_.first().points(), pool) {}
 
 }  // namespace dic::track::cuda

@@ -11,16 +11,16 @@
 
 namespace dic::track::cuda {
 
-/// The coarse-to-fine search of a frame: the first GPU does it, all read the result.
+/// The coarse-to-fine search of a frame, which the first GPU does and all GPUs read.
 class SharedCoarseSearch {
  public:
   SharedCoarseSearch(SubsetSearch& search, ThreadPool& pool) : search_(search), pool_(pool) {}
 
-  /// Called for the first GPU alone.
+  /// Searches a frame. Called only for the first GPU.
   void run(DeviceReference& reference, const PyramidSource& current, const kernels::Stream& stream);
-  /// Of the last run; zero everywhere where nothing was recognized.
+  /// The field of the last run; zero everywhere if nothing was recognized.
   const CoarseField& field() const { return field_; }
-  /// Variants that ran.
+  /// Names of the variants that ran.
   const std::set<std::string>& kernels() const { return search_.kernels(); }
 
  private:
@@ -29,35 +29,36 @@ class SharedCoarseSearch {
   CoarseField field_;
 };
 
-/// What all references of one backend share. Every GPU searches and refines its own points; the first one
-/// makes the field of them all.
+/// Devices, options and memory that all references of one backend share. Every GPU searches and refines its
+/// own points; the first one makes the field of all points.
 class TrackerContext {
  public:
-  /// image: of the sequence's size and type. The first device is the current one. Throws DeviceError.
-  TrackerContext(const TrackOptions& options, const ImageView& image, const Points& points,
+  /// image: any image of the sequence's size and type. The first device is the current one. Throws
+  /// DeviceError.
+  TrackerContext(const TrackOptions& options, const ImageView& image, const MeasuredScene& scene,
                  const std::vector<kernels::Device>& devices, ThreadPool& pool);
 
   const TrackOptions& options() const { return options_; }
-  const Points& points() const { return points_; }
+  const PointNodes& points() const { return points_; }
   const ImageMemory& image_memory() const { return memory_; }
   GpuGroup& gpus() { return gpus_; }
   const GpuGroup& gpus() const { return gpus_; }
   FieldPipeline& fields() { return fields_; }
   SharedCoarseSearch& coarse() { return coarse_; }
   FeatureSearch& features() { return features_; }
-  /// How many frames were measured: the number of the frame under way.
+  /// Number of frames measured, which is the number of the frame under way.
   std::int64_t frames_measured() const { return frames_measured_; }
   void count_frame() { ++frames_measured_; }
 
  private:
   const TrackOptions options_;
-  const Points& points_;
+  const PointNodes& points_;
   const ImageMemory memory_;
   GpuGroup gpus_;
   SharedCoarseSearch coarse_;
   FeatureSearch features_;
   std::int64_t frames_measured_ = 0;
-  FieldPipeline fields_;  ///< the last member: its work uses the others
+  FieldPipeline fields_;  ///< the last member, because its work uses the others
 };
 
 }  // namespace dic::track::cuda

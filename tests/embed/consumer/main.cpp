@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/track_stream.hpp>
+#include <exception>
 #include <filesystem>
 #include <vector>
 
@@ -60,6 +62,17 @@ bool is_kept(const char* file) {
   return read.width() == kSize && std::memcmp(read.row<std::uint8_t>(0), pixels.data(), pixels.size()) == 0;
 }
 
+// Whether an exception of libdic is caught as what it is.
+bool catches_errors() {
+  try {
+    dic::read_image("missing.bmp");
+  } catch (const dic::FileError&) {
+    return true;
+  } catch (const std::exception&) {
+  }
+  return false;
+}
+
 }  // namespace
 
 int main() {
@@ -75,5 +88,5 @@ int main() {
   });
   for (int k = 1; k <= kFrames; ++k) stream.push(view(camera(kMovedX * k / kFrames, kMovedY * k / kFrames)));
   stream.finish();
-  return results == kFrames && worst < 0.02 && is_kept("camera.bmp") ? 0 : 1;
+  return results == kFrames && worst < 0.02 && is_kept("camera.bmp") && catches_errors() ? 0 : 1;
 }

@@ -10,7 +10,7 @@ namespace {
 using kernels::PlaneLayout;
 using kernels::RowRange;
 
-/// Rows of an image in device memory as an image of their own; empty where the image is.
+/// Rows of an image in device memory as an image of their own; empty if the image is empty.
 ImageView part_of(ImageView image, const RowRange& rows) {
   if (image.empty()) return image;
   image.data = image.row<std::byte>(rows.first);
@@ -18,7 +18,7 @@ ImageView part_of(ImageView image, const RowRange& rows) {
   return image;
 }
 
-/// Memory for some rows of a plane. Returns where pixel (0, 0) of the whole plane would be.
+/// Allocates some rows of a plane. Returns where pixel (0, 0) of the whole plane would be.
 template <typename T>
 T* plane_of(kernels::DeviceBuffer& memory, const PlaneLayout& layout, const RowRange& rows) {
   const PlaneLayout there(layout.width, rows.count());
@@ -29,11 +29,11 @@ T* plane_of(kernels::DeviceBuffer& memory, const PlaneLayout& layout, const RowR
 }  // namespace
 
 void FrameRows::load(const DeviceFrame& frame, const RowRange& rows, const kernels::Stream& stream) {
-  const RowRange wanted = kernels::rows_for_spline(rows, frame.image.height);
-  if (frame_ == frame.number && rows_ == wanted) return;
+  const RowRange needed = kernels::rows_for_spline(rows, frame.image.height);
+  if (frame_ == frame.number && rows_ == needed) return;
   image_ = frame.image;
   frame_ = frame.number;
-  rows_ = wanted;
+  rows_ = needed;
   const ImageView on_host = part_of(image_, rows_);
   const std::size_t bytes = on_host.row_bytes * on_host.height;
   kernels::upload(memory_.reserve(bytes), on_host.data, bytes, stream);
@@ -157,7 +157,7 @@ T BandedImages::fetched(const T* value, const kernels::Stream& stream) {
   return *to;
 }
 
-/// The reference's planes, with only these rows.
+/// Loads these rows of the reference, and returns planes that contain only them.
 kernels::RefineReference BandedImages::planes(const ReferenceImage& reference, const RowRange& rows,
                                               const kernels::Stream& stream) {
   reference_.load(reference.frame, rows, stream);
@@ -172,7 +172,7 @@ kernels::RefineReference BandedImages::planes(const ReferenceImage& reference, c
   return planes;
 }
 
-/// The spline coefficients of these rows of the current image, as a plane of their own.
+/// Computes the spline coefficients of these rows of the current image, as a plane of their own.
 const kernels::CoefficientPair* BandedImages::coefficients(const DeviceFrame& current, const RowRange& rows,
                                                            const kernels::Stream& stream) {
   current_.load(current, rows, stream);

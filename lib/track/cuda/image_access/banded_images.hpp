@@ -13,26 +13,26 @@ namespace dic::track::cuda {
 /// Rows of a frame in device memory.
 class FrameRows {
  public:
-  /// Queues their copy, with what a spline needs around them, unless they are there.
+  /// Queues copying rows, with the rows around them that a spline needs, unless they are loaded already.
   void load(const DeviceFrame& frame, const kernels::RowRange& rows, const kernels::Stream& stream);
   /// Some of these rows as an image of their own.
   ImageView part(const kernels::RowRange& rows) const;
-  /// The whole image, of which only these rows are there.
+  /// The whole image, of which only these rows are loaded.
   ImageView whole() const;
 
  private:
   kernels::DeviceBuffer memory_;
-  ImageView image_;  ///< on the host
+  ImageView image_;  ///< the frame's image, on the host
   std::uint64_t frame_ = 0;
   kernels::RowRange rows_;
 };
 
 /// Images of which a GPU holds only some rows at a time: their frames are in pinned memory of the host. Fixed
 /// bands of the reference are loaded one after the other, and with each the rows of the current image in
-/// which its points are looked for: several times, if these are many. Results do not depend on the bands.
+/// which its points are looked for: several times, if there are many. Results do not depend on the bands.
 class BandedImages final : public ImageAccess {
  public:
-  /// rows: of a reference at once.
+  /// rows: of a reference that are held at once.
   BandedImages(const RefineOptions& options, int rows) : options_(options), rows_(rows) {}
 
   void prepare(ReferenceImage& reference, PlanesMemory& memory, const ReferenceSubsets& subsets,
@@ -41,12 +41,12 @@ class BandedImages final : public ImageAccess {
   void prepare_parts(const ReferenceImage& reference, const ReferenceSubsets& parts,
                      const kernels::RefineTasks& tasks, const kernels::Stream& stream) override;
   bool follows(const SubsetSearch&, const ImageView&, int, int) const override { return false; }
-  bool parallel_searches() const override { return false; }  // bands have one place in memory
+  bool parallel_searches() const override { return false; }  // the memory holds one band only
   /// Waits for the device.
   std::string find_peaks(SubsetSearch& search, const ReferenceImage& reference, const DeviceFrame& current,
                          const kernels::SearchWindows& windows, bool clipped, Peak* peaks,
                          const kernels::Stream& stream) override;
-  /// A subset that spreads over more rows than are there at once counts as outside the image. Waits for the
+  /// A subset that spreads over more rows than are held at once counts as outside the image. Waits for the
   /// device.
   void refine(const ReferenceImage& reference, const DeviceFrame& current, const ReferenceSubsets& subsets,
               const kernels::RefineTasks& tasks, kernels::RefineResult* results,
@@ -67,7 +67,7 @@ class BandedImages final : public ImageAccess {
   /// Memory for the needed rows of `n` entries.
   kernels::RowNeed* needs(std::int64_t n) { return needs_.reserve<kernels::RowNeed>(n); }
   const std::int32_t* entries() const { return static_cast<const std::int32_t*>(entries_.data()); }
-  /// Lists the entries that are next; nothing where all are done.
+  /// Lists the entries of the next part; no value when all are done.
   std::optional<Part> next_part(std::int64_t n, const kernels::RowBands& bands,
                                 const kernels::Stream& stream);
   template <typename T>
@@ -82,9 +82,9 @@ class BandedImages final : public ImageAccess {
   const RefineOptions options_;
   const int rows_;
   FrameRows reference_, current_;
-  kernels::DeviceBuffer pixels_, rest_, coefficients_;  ///< of the rows that were asked for last
+  kernels::DeviceBuffer pixels_, rest_, coefficients_;  ///< planes of the rows that were requested last
   kernels::DeviceBuffer needs_, next_, entries_, count_;
-  kernels::DeviceBuffer positions_, peaks_, tasks_, results_;  ///< of a part
+  kernels::DeviceBuffer positions_, peaks_, tasks_, results_;  ///< working memory of a part
   kernels::PinnedBuffer on_host_;
 };
 

@@ -14,8 +14,8 @@
 #include "track/cuda/memory/device_frame.hpp"
 #include "track/cuda/subset_search.hpp"
 
-/// How the steps that read pixels get at images. Images that fit are in the memory of the GPU as a whole;
-/// larger ones are on the host, and the GPU has bands of their rows in turn. The algorithm does not see the
+/// Access to images for the steps that read pixels. Images that fit are in the memory of the GPU as a whole;
+/// larger ones are on the host, and the GPU holds bands of their rows in turn. The algorithm does not see the
 /// difference.
 namespace dic::track::cuda {
 
@@ -27,8 +27,8 @@ struct PlanesMemory {
 /// An image that frames are compared with.
 struct ReferenceImage {
   const DeviceFrame& frame;
-  ImageView roi;                    ///< device memory; empty = everywhere
-  kernels::RefineReference planes;  ///< of whole images; for bands only range and layout
+  ImageView roi;                    ///< ROI in device memory; empty = everywhere
+  kernels::RefineReference planes;  ///< planes of whole images; for bands only range and layout
 };
 
 /// The subsets of a reference, [count] each, device memory.
@@ -43,34 +43,34 @@ class ImageAccess {
  public:
   virtual ~ImageAccess() = default;
 
-  /// Queues what is computed once for a reference: its planes, and its subsets.
+  /// Queues computing planes and subsets, once for each reference.
   virtual void prepare(ReferenceImage& reference, PlanesMemory& memory, const ReferenceSubsets& subsets,
                        const kernels::Stream& stream) = 0;
   /// Queues preparing parts of subsets, one for each task: see kernels::launch_prepare_parts.
   virtual void prepare_parts(const ReferenceImage& reference, const ReferenceSubsets& parts,
                              const kernels::RefineTasks& tasks, const kernels::Stream& stream) = 0;
-  /// See SubsetSearch::follows.
+  /// True if peaks can be followed in one launch, see SubsetSearch::follows.
   virtual bool follows(const SubsetSearch& search, const ImageView& image, int size, int range) const = 0;
-  /// May two streams search at the same time?
+  /// True if two streams may search at the same time.
   virtual bool parallel_searches() const = 0;
-  /// See SubsetSearch::peaks. Returns the variant that ran.
+  /// Finds peaks as SubsetSearch::peaks does. Returns the variant that ran.
   virtual std::string find_peaks(SubsetSearch& search, const ReferenceImage& reference,
                                  const DeviceFrame& current, const kernels::SearchWindows& windows,
                                  bool clipped, Peak* peaks, const kernels::Stream& stream) = 0;
-  /// See kernels::launch_refine.
+  /// Refines tasks as kernels::launch_refine does.
   virtual void refine(const ReferenceImage& reference, const DeviceFrame& current,
                       const ReferenceSubsets& subsets, const kernels::RefineTasks& tasks,
                       kernels::RefineResult* results, const kernels::Stream& stream,
                       kernels::Event* most_done) = 0;
-  /// Frame and stream are used as long as the source is.
+  /// The image for a pyramid. Frame and stream must outlive the source.
   virtual PyramidSource pyramid_source(const DeviceFrame& frame, const kernels::Stream& stream) = 0;
-  /// The pixels in host memory: in `memory` or, where they are on the host anyway, in the frame's. Waits for
+  /// Returns the pixels in host memory: in `memory`, or those of the frame if it is on the host. Waits for
   /// the device.
   virtual ImageView on_host(const DeviceFrame& frame, std::vector<std::byte>& memory,
                             const kernels::Stream& stream) = 0;
 };
 
-/// Whole images, or bands where these are too large.
+/// Makes the access to whole images, or to bands if whole images are too large.
 std::unique_ptr<ImageAccess> make_image_access(const RefineOptions& options, const ImageMemory& memory);
 
 }  // namespace dic::track::cuda

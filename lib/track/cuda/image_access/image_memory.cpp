@@ -10,11 +10,11 @@ namespace dic::track::cuda {
 namespace {
 
 constexpr std::size_t kMegabyte = 1 << 20;
-/// The reference, and those that a stream of usual capacity has under way.
+/// Number of images: the reference, and the frames that a stream of usual capacity has under way.
 constexpr std::size_t kFrames = 6;
 constexpr std::size_t kPlanesOfReference = sizeof(kernels::ReferencePixel) + sizeof(std::uint32_t);
 
-/// Memory of a point: its subset, its results in four frames, starts, tasks, lists, what it is while parts of
+/// Memory of a point: its subset, its results in four frames, starts, tasks, lists, a copy while parts of
 /// subsets are measured, and its node in two fields.
 std::size_t bytes_of_point(int order) {
   constexpr std::size_t fields = 2 * 64, lists = 64, states = 8;
@@ -42,7 +42,8 @@ ImageMemory::ImageMemory(const TrackOptions& options, const ImageView& image, st
                   ? options.gpu_memory * kMegabyte
                   : difference(free, points * bytes_of_point(order) + split + 256 * kMegabyte);
   if (needed <= available) return;
-  const std::size_t users = options.split ? 2 : 1;  // parts of subsets are measured beside the next frame
+  const std::size_t users =
+      options.split ? 2 : 1;  // parts of subsets are measured while the next frame is searched
   const std::size_t row_bytes = users * (pitch + reference + current_rows(1) * frame);
   const int window = options.refine.subset + 2 * std::max(options.search.value_or(0), options.refine.subset);
   rows =

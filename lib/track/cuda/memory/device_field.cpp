@@ -14,7 +14,7 @@ namespace {
 
 using kernels::FieldArrays;
 
-/// Lays arrays one after the other into a block; without a block it only counts.
+/// Lays out arrays one after the other in a block; without a block it only counts bytes.
 class Layout {
  public:
   explicit Layout(void* block) : block_(static_cast<std::byte*>(block)) {}
@@ -32,7 +32,7 @@ class Layout {
   std::size_t bytes_ = 0;
 };
 
-/// TrackedPositions a field in a block. Returns its size in bytes.
+/// Lays out a field in a block. Returns its size in bytes.
 std::size_t place(void* block, std::int64_t nodes, FieldLayout& field) {
   FieldArrays& arrays = field.arrays;
   Layout layout(block);
@@ -70,7 +70,7 @@ Field field_in(const std::shared_ptr<std::byte>& block, const FieldArrays& a,
   return f;
 }
 
-/// With threads: most of the time is spent on first touching new pages.
+/// Copies a field by several threads, because most of the time is spent on touching new pages.
 Field copy_of(const Field& field, ThreadPool& pool) {
   Field copy = Field::without_arrays(field.shared_grid());
   std::vector<std::function<void()>> tasks;
@@ -85,7 +85,7 @@ Field copy_of(const Field& field, ThreadPool& pool) {
   take_strain(&StrainField::exx, &StrainField::eyy, &StrainField::exy, &StrainField::e1, &StrainField::e2,
               &StrainField::von_mises, &StrainField::sigma_exx, &StrainField::sigma_eyy,
               &StrainField::sigma_exy);
-  constexpr std::int64_t nodes_per_thread = 50'000;  // waking a thread costs as much as copying some
+  constexpr std::int64_t nodes_per_thread = 50'000;  // fewer are copied faster than a thread wakes
   const auto threads = std::clamp<std::int64_t>(field.grid().nodes() / nodes_per_thread, 1, 8);
   pool.parallel_for(
       std::ssize(tasks), 1, [&](std::int64_t begin, std::int64_t, int) { tasks[begin](); },
@@ -96,7 +96,7 @@ Field copy_of(const Field& field, ThreadPool& pool) {
 }  // namespace
 
 std::shared_ptr<std::byte> FieldBlocks::lend(Handle block) {
-  constexpr int most = 8;  // a stream of usual capacity has no more
+  constexpr int most = 8;  // a stream of usual capacity does not need more
   if (lent_->fetch_add(1) >= most) {
     --*lent_;
     return nullptr;

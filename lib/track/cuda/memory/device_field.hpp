@@ -22,7 +22,8 @@ class FieldBlocks {
   using Handle = ObjectPool<kernels::PinnedBuffer>::Handle;
 
   Handle acquire() { return pool_.acquire(); }
-  /// The block as memory of a user's field; null where users keep many already: pinned memory is scarce.
+  /// Lends a block as memory of a user's field; null if users keep many blocks already, since pinned memory
+  /// is scarce.
   std::shared_ptr<std::byte> lend(Handle block);
 
  private:
@@ -33,25 +34,25 @@ class FieldBlocks {
 /// Memory of one measured field on the first GPU, and how long its stages took.
 struct FieldMemory {
   kernels::DeviceBuffer on_device;
-  kernels::DeviceBuffer tracked;  ///< TrackedPoint, of all points
+  kernels::DeviceBuffer tracked;  ///< TrackedPoint of all points
   kernels::Event counted;         ///< the host has the counts
-  kernels::Event done;            ///< the host has it all
+  kernels::Event done;            ///< the host has the whole field
   GpuTimestamp search_begin;
-  GpuTimestamp postprocessing_begin;  ///< statuses, outliers, strain
+  GpuTimestamp postprocessing_begin;  ///< start of statuses, outliers and strain
   kernels::Stopwatch search, refine, split, strain, download;
 };
 
-/// Where the parts of a field lie in a block of memory.
+/// Positions of the parts of a field in a block of memory.
 struct FieldLayout {
   kernels::FieldArrays arrays;
-  double* noise = nullptr;                ///< one value: of the images, grey levels
-  kernels::NodeCounts* counts = nullptr;  ///< one value
+  double* noise = nullptr;                ///< noise of the images, grey levels; one value
+  kernels::NodeCounts* counts = nullptr;  ///< counts of the nodes; one value
 };
 
-/// A field that kernels write and that then goes to the host.
+/// A field that kernels write, and that is then copied to the host.
 class DeviceField {
  public:
-  /// pool: lives longer.
+  /// pool: must outlive this object.
   DeviceField(std::shared_ptr<const Grid> grid, ObjectPool<FieldMemory>::Handle memory, FieldBlocks blocks,
               ThreadPool& pool);
 
@@ -60,11 +61,11 @@ class DeviceField {
   FieldMemory& memory() const { return *memory_; }
   /// Queues counting the nodes.
   void count_nodes(const kernels::Stream& stream) const;
-  /// Waits for the counts, which are there before the rest of the field.
+  /// Waits for the counts, which arrive before the rest of the field.
   PointCounts counts() const;
   /// Queues the copy to the host.
   void download(const kernels::Stream& stream) const;
-  /// Waits for the copy and returns it; to be called once. Includes the stages of the frame.
+  /// Waits for the copy and returns it; call it once. The result includes the stages of the frame.
   FrameResult read(const DeviceFrame& frame);
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 std::size_t row_bytes_of(const ImageView& image) { return image.width * size_of(image.type); }
 
-/// Copies rows that are in the memory of a GPU already.
+/// Copies rows of an image that is in the memory of a GPU.
 void copy_rows(std::byte* to, const ImageView& image, const kernels::RowRange& rows,
                const kernels::Stream& stream) {
   const std::size_t pitch = pitch_of(image);
@@ -31,7 +31,7 @@ void fetch_rows(void* to, const ImageView& image) {
   stream.synchronize("the copy of a frame");
 }
 
-/// Where row `first` of the frame is in device memory.
+/// Address of row `first` of the frame in device memory.
 std::byte* pixels_from(const ArrivingFrame& frame, int first) {
   return static_cast<std::byte*>(frame.memory->pixels.data()) + pitch_of(frame.image) * first;
 }
@@ -87,7 +87,7 @@ const kernels::CoefficientPair* FrameUpload::place_coefficients(const ImageView&
   return coefficients;
 }
 
-/// The host is told through pinned memory.
+/// Finds saturated pixels. The host learns through pinned memory whether there are any.
 void FrameUpload::find_saturated(const ImageView& image, FrameMemory& memory) {
   auto* any = memory.any_saturated.reserve<std::int32_t>(1);
   *any = 0;
@@ -101,7 +101,7 @@ ArrivingFrame FrameUpload::begin(ImageView image, StagedRows staged, const kerne
   const kernels::DeviceScope scope(device_);
   ArrivingFrame frame{image, pool_.acquire(), own};
   FrameMemory& memory = *frame.memory;
-  memory.ready.synchronize("the copy of a frame");  // the frame that had this memory before
+  memory.ready.synchronize("the copy of a frame");  // waits for the frame that used this memory before
   if (keep_on_host_) {                              // bands are copied from the host
     memory.used.synchronize("the copy of a frame");
     memory.field_made.synchronize("the copy of a frame");
@@ -112,7 +112,8 @@ ArrivingFrame FrameUpload::begin(ImageView image, StagedRows staged, const kerne
   memory.upload.start(stream_);
   place_pixels(frame);
   memory.uploaded.record(stream_);
-  if (!memory.staged) memory.uploaded.synchronize("the copy of a frame");  // the caller may change the pixels
+  if (!memory.staged)
+    memory.uploaded.synchronize("the copy of a frame");  // afterwards, the caller may change the pixels
   return frame;
 }
 

@@ -6,7 +6,7 @@
 
 namespace dic::track::cuda {
 
-/// Objects that are used again: after the first frames nothing is allocated any more. When the last copy of a
+/// A pool of reusable objects: after the first frames nothing is allocated any more. When the last copy of a
 /// handle is gone, its object returns to the pool. Handles may outlive the pool.
 template <typename T>
 class ObjectPool {

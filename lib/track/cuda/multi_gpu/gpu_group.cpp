@@ -10,13 +10,13 @@ namespace dic::track::cuda {
 namespace {
 
 std::vector<std::unique_ptr<GpuContext>> open_gpus(const TrackOptions& options, const ImageMemory& memory,
-                                                   const Points& points,
+                                                   const MeasuredScene& scene,
                                                    const std::vector<kernels::Device>& devices) {
-  const int count = gpus_for(points.size(), static_cast<int>(devices.size()));
+  const int count = gpus_for(scene.points.size(), static_cast<int>(devices.size()));
   std::vector<std::unique_ptr<GpuContext>> gpus;
   for (int rank = 0; rank < count; ++rank) {
     const kernels::DeviceScope scope(devices[rank].index);
-    gpus.push_back(std::make_unique<GpuContext>(rank, devices[rank], options, memory, points));
+    gpus.push_back(std::make_unique<GpuContext>(rank, devices[rank], options, memory, scene));
   }
   return gpus;
 }
@@ -35,14 +35,14 @@ bool connect(const std::vector<std::unique_ptr<GpuContext>>& gpus) {
 
 }  // namespace
 
-GpuGroup::GpuGroup(const TrackOptions& options, const ImageMemory& memory, const Points& points,
+GpuGroup::GpuGroup(const TrackOptions& options, const ImageMemory& memory, const MeasuredScene& scene,
                    const std::vector<kernels::Device>& devices, ThreadPool& pool)
-    : points_(points),
-      gpus_(open_gpus(options, memory, points, devices)),
+    : noise_patches_(scene.analysis.noise_patches),
+      gpus_(open_gpus(options, memory, scene, devices)),
       peer_access_(connect(gpus_)),
       shares_rows_(peer_access_ && !memory.in_bands()),
       team_(size()),
-      balancer_(points, size()),
+      balancer_(scene.points, size()),
       stager_(pool, memory.in_bands()) {}
 
 void GpuGroup::run(const std::function<void(int rank)>& body) {
@@ -58,10 +58,10 @@ kernels::RowRange GpuGroup::rows_from_host(int rank, int height) const {
 }
 
 double GpuGroup::noise_of(const ImageView& image) {
-  const std::vector<analysis::NoisePlace>& places = points_.noise_places;
-  if (places.empty() || !kernels::is_device_memory(image.data)) return analysis::image_noise(image, places);
-  if (!places_) places_ = std::make_unique<analysis::GpuPlaces>(places);
-  return analysis::image_noise(places_->copy(image).view(), places_->in_copy());
+  if (noise_patches_.empty() || !kernels::is_device_memory(image.data))
+    return analysis::image_noise(image, noise_patches_);
+  if (!patches_) patches_ = std::make_unique<analysis::GpuPatches>(noise_patches_);
+  return analysis::image_noise(patches_->copy(image).view(), patches_->in_copy());
 }
 
 std::shared_ptr<const GroupFrame> GpuGroup::upload(const ImageView& image) {

@@ -16,21 +16,21 @@ namespace dic::track::cuda {
 
 /// An image on all GPUs.
 struct GroupFrame final : Frame {
-  double noise = 0;                                        ///< see image_noise
-  std::vector<std::shared_ptr<const DeviceFrame>> on_gpu;  ///< by rank
+  double noise = 0;                                        ///< noise of the image, see image_noise
+  std::vector<std::shared_ptr<const DeviceFrame>> on_gpu;  ///< the image on each GPU, by rank
 };
 
 /// The GPUs of a backend, each led by a thread of a team, and which of them measures which points.
 class GpuGroup {
  public:
-  /// memory: for images, of each GPU.
-  GpuGroup(const TrackOptions& options, const ImageMemory& memory, const Points& points,
+  /// memory: for images, on each GPU.
+  GpuGroup(const TrackOptions& options, const ImageMemory& memory, const MeasuredScene& scene,
            const std::vector<kernels::Device>& devices, ThreadPool& pool);
 
   int size() const { return static_cast<int>(gpus_.size()); }
   GpuContext& operator[](int rank) const { return *gpus_[rank]; }
   GpuContext& first() const { return *gpus_.front(); }
-  /// Can GPUs read each other's memory?
+  /// True if GPUs can read each other's memory.
   bool peer_access() const { return peer_access_; }
   ThreadTeam& team() { return team_; }
   LoadBalancer& balancer() { return balancer_; }
@@ -44,15 +44,16 @@ class GpuGroup {
 
   double noise_of(const ImageView& image);
 
-  const Points& points_;
-  std::vector<std::unique_ptr<GpuContext>> gpus_;  ///< by rank, at least one
+  const std::vector<analysis::NoisePatch>& noise_patches_;
+  std::vector<std::unique_ptr<GpuContext>> gpus_;  ///< GPUs by rank, at least one
   const bool peer_access_;
-  const bool shares_rows_;  ///< each GPU has some rows of a frame from the host, and sends them to the others
+  const bool
+      shares_rows_;  ///< each GPU gets some rows of a frame from the host, and sends them to the others
   ThreadTeam team_;
   LoadBalancer balancer_;
   std::mutex uploading_;
   Stager stager_;
-  std::unique_ptr<analysis::GpuPlaces> places_;  ///< none before an image came from a GPU; see noise_places
+  std::unique_ptr<analysis::GpuPatches> patches_;  ///< null until an image came from a GPU
 };
 
 }  // namespace dic::track::cuda

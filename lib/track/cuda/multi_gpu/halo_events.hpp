@@ -4,10 +4,10 @@
 
 namespace dic::track::cuda {
 
-/// What the other GPUs wait for in a halo exchange.
+/// Events of a GPU that the others wait for in a halo exchange.
 struct HaloEvents {
-  kernels::Event results_written;  ///< of own points
-  kernels::Event halo_read;        ///< of the points around them
+  kernels::Event results_written;  ///< results of own points are written
+  kernels::Event halo_read;        ///< the points around its own are read
 };
 
 }  // namespace dic::track::cuda

@@ -7,7 +7,7 @@
 namespace dic::track::cuda {
 namespace {
 
-/// Of length 0 where the ranges have no point in common.
+/// The common points of two ranges; empty if there are none.
 kernels::PointRange common(const kernels::PointRange& a, const kernels::PointRange& b) {
   const std::int64_t first = std::max(a.first, b.first);
   return {first, std::max(first, std::min(a.last, b.last))};
@@ -18,7 +18,7 @@ kernels::PointRange halo(const GpuFrame& reader, const GpuFrame& writer) {
   return common(reader.reference.points().known, writer.reference.points().own);
 }
 
-/// As kernels::launch_read_halo, where GPUs cannot read each other's memory.
+/// Copies like kernels::launch_read_halo if GPUs cannot read each other's memory.
 void copy(const kernels::HaloSource& other, kernels::TrackedPoint* tracked, std::uint8_t* fresh,
           const kernels::Stream& stream) {
   const std::int64_t first = other.points.first, n = other.points.count();

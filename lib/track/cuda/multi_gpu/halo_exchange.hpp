@@ -7,17 +7,17 @@
 
 namespace dic::track::cuda {
 
-/// Before each wave of the recovery a GPU reads the points around its own from the other GPUs. All GPUs call
-/// the same functions in the same order. Does nothing for one GPU.
+/// The exchange before each wave of the recovery, in which a GPU reads the points around its own from the
+/// other GPUs. All GPUs call the same functions in the same order. Does nothing for one GPU.
 class HaloExchange {
  public:
-  /// frames: by rank. peer_access: GPUs can read each other's memory.
+  /// frames: the frame on each GPU, by rank. peer_access: GPUs can read each other's memory.
   HaloExchange(ThreadTeam& team, std::span<const GpuFrame> frames, int rank, bool peer_access)
       : team_(team), frames_(frames), own_(frames[rank]), peer_access_(peer_access) {}
 
-  /// Queues reading what the other GPUs know now of the points around the own ones.
+  /// Queues reading the current results of the points around the own ones from the other GPUs.
   void read();
-  /// What is queued from now on may write over own points: the other GPUs have read them.
+  /// Makes queued work wait until the other GPUs have read the own points, which may then be overwritten.
   void wait_until_read();
   /// The sum over all GPUs.
   std::int64_t sum(std::int64_t own) { return team_.sum(own); }

@@ -13,14 +13,14 @@ namespace dic::track::cuda {
 /// one GPU.
 class LoadBalancer {
  public:
-  LoadBalancer(const Points& points, int gpus)
+  LoadBalancer(const PointNodes& points, int gpus)
       : points_(points), latest_(first_partition(points.size(), gpus)), seconds_(gpus) {}
 
-  /// That suited the last frames.
+  /// The partition that suited the last frames.
   const Partition& latest() const { return latest_; }
 
-  /// Counts a frame. seconds: of each GPU for its part, until it first waited for another. After every few
-  /// frames `next` becomes a better partition.
+  /// Counts a frame. seconds: time of each GPU for its part, until it first waited for another. Every few
+  /// frames, `next` becomes a better partition.
   void count_frame(const Partition& used, std::span<const double> seconds, Partition& next) {
     if (seconds_.size() == 1) return;
     for (std::size_t rank = 0; rank < seconds_.size(); ++rank) seconds_[rank] += seconds[rank];
@@ -28,16 +28,16 @@ class LoadBalancer {
     latest_ = next = balanced(points_, used, seconds_);
     restart();
   }
-  /// Forgets the times: they are of another partition.
+  /// Forgets the times, which belong to another partition.
   void restart() { std::ranges::fill(seconds_, 0); }
 
  private:
-  /// Frames between two moves: single frames differ in time, and between moves lists can be kept.
+  /// Frames between two moves: times of single frames vary, and lists can be kept between moves.
   static constexpr int kFrames = 4;
 
-  const Points& points_;
+  const PointNodes& points_;
   Partition latest_;
-  std::vector<double> seconds_;  ///< by GPU, since the last move
+  std::vector<double> seconds_;  ///< time of each GPU since the last move
   std::int64_t frames_ = 0;
 };
 

@@ -4,38 +4,37 @@
 #include <dic/shared/point_range.hpp>
 #include <vector>
 
-#include "analysis/points.hpp"
+#include "fields/points.hpp"
 
-/// Which GPU measures which points.
+/// Assignment of points to GPUs.
 namespace dic::track::cuda {
 
-/// The points of every GPU: one range after the other.
+/// The points of every GPU, as consecutive ranges.
 using Partition = std::vector<PointRange>;
 
-/// Rows that a boundary between two GPUs may move at once. A GPU knows so many rows beyond those that it
-/// needs.
+/// Most rows that a boundary between two GPUs moves at once. A GPU knows this number of rows beyond those
+/// that it needs.
 inline constexpr int kLargestMove = 8;
 
-/// A move of less than this part of a GPU's points is not worth making its lists anew.
+/// Smallest move, as a share of a GPU's points, that is worth making its lists again.
 inline constexpr double kLeastMove = 1e-3;
 
-/// What the first GPU does besides its points: it makes the field of all, which takes about as long as
-/// measuring this part of them (on one H100 0.3 to 0.4 of 7.5 ms).
+/// Work of the first GPU besides its points, as a share of all points: it makes the whole field, which takes
+/// about as long as measuring them (0.3 to 0.4 of 7.5 ms on one H100).
 inline constexpr double kFieldWork = 0.04;
 
-/// GPUs, of `devices`, that are worth their synchronization for so many points.
+/// Number of GPUs, at most `devices`, that are worth their synchronization for this number of points.
 int gpus_for(std::int64_t points, int devices);
 
-/// Equal work for all.
+/// A partition with equal work for all GPUs.
 Partition first_partition(std::int64_t points, int gpus);
 
-/// The own points of a GPU, and those around that decide on them and on points that may become its own.
-PointRange known_points(const analysis::Points& points, const PointRange& own);
+/// The own points of a GPU and those around them that influence them, or that may become its own.
+PointRange known_points(const fields::PointNodes& points, const PointRange& own);
 
-/// The partition of the next frames, after GPUs took so many seconds for their parts: boundaries move half
-/// the way to equal times, at most by kLargestMove rows. Which GPU measures a point does not change the
-/// result.
-Partition balanced(const analysis::Points& points, const Partition& partition,
+/// The partition of the next frames, given the seconds of each GPU for its part: boundaries move half the way
+/// to equal times, by at most kLargestMove rows. Which GPU measures a point does not change the result.
+Partition balanced(const fields::PointNodes& points, const Partition& partition,
                    const std::vector<double>& seconds);
 
 }  // namespace dic::track::cuda

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
+#include <dic/shared/export.hpp>
 #include <dic/shared/subset_weights.hpp>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ struct StrainOptions {
   int window = 5;
   StrainMeasure measure = StrainMeasure::green_lagrange;
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 /// The subsets that a field was measured with.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
+#include <dic/shared/export.hpp>
 #include <string_view>
 #include <type_traits>
 
@@ -92,8 +93,8 @@ struct ImageView {
     return of(first, scalar_type_of<T>(), size, row_bytes, bit_depth);
   }
   /// A view of pixels whose type is known at run time. Throws as above.
-  static ImageView of(const void* first, ScalarType type, Size size, std::ptrdiff_t row_bytes,
-                      int bit_depth = 0);
+  DIC_API static ImageView of(const void* first, ScalarType type, Size size, std::ptrdiff_t row_bytes,
+                              int bit_depth = 0);
   /// A view of rows without padding in a container (std::vector, std::array, std::span). Throws UsageError as
   /// above, and if the container has fewer than width * height elements.
   template <typename Pixels>
@@ -112,8 +113,8 @@ struct ImageView {
   bool empty() const { return width <= 0 || height <= 0; }
 
  private:
-  static ImageView packed_view(const void* first, std::size_t count, ScalarType type, Size size,
-                               int bit_depth);
+  DIC_API static ImageView packed_view(const void* first, std::size_t count, ScalarType type, Size size,
+                                       int bit_depth);
 };
 
 }  // namespace dic

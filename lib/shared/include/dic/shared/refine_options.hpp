@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
+#include <dic/shared/export.hpp>
 #include <dic/shared/subset_weights.hpp>
 #include <string>
 #include <vector>
@@ -42,7 +43,7 @@ struct RefineOptions {
   /// pixels; 0: no such edges. They count in sigma.
   double edge_gradient = 0;
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 }  // namespace dic

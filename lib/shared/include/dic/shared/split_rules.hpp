@@ -255,7 +255,7 @@ DIC_HOST_DEVICE bool is_confirmed(const Points& points, Index i, Towards&& towar
   for (int k = 0; k < kNeighbours; ++k) {
     const Index source = towards(direction(k));
     if (source < 0) continue;
-    const ShapeParameters predicted = between(points, source, i);
+    const ShapeParameters predicted = predicted_shape(points, source, i);
     const double du = found.u - predicted.u, dv = found.v - predicted.v;
     if (du * du + dv * dv > kSplitAgreement * kSplitAgreement) return false;
     any = true;

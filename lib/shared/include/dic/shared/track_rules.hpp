@@ -112,7 +112,7 @@ DIC_HOST_DEVICE void for_each_neighbour(int nx, int ny, const Index* point_at, I
 // ---- shapes ----
 
 /// The shape function of a neighbour, continued to a point (dx, dy) px away from it.
-DIC_HOST_DEVICE constexpr ShapeParameters continued(const ShapeParameters& s, double dx, double dy) {
+DIC_HOST_DEVICE constexpr ShapeParameters extrapolated(const ShapeParameters& s, double dx, double dy) {
   ShapeParameters out = s;
   out.u = s.u_at(dx, dy);
   out.v = s.v_at(dx, dy);
@@ -125,8 +125,8 @@ DIC_HOST_DEVICE constexpr ShapeParameters continued(const ShapeParameters& s, do
 
 /// The shape of point `from`, continued to point `to`.
 template <typename Points, typename Index>
-DIC_HOST_DEVICE ShapeParameters between(const Points& points, Index from, Index to) {
-  return continued(points.shape(from), points.x(to) - points.x(from), points.y(to) - points.y(from));
+DIC_HOST_DEVICE ShapeParameters predicted_shape(const Points& points, Index from, Index to) {
+  return extrapolated(points.shape(from), points.x(to) - points.x(from), points.y(to) - points.y(from));
 }
 
 /// True if point b is measured and close to its prediction by `shape`, the shape of point a.
@@ -162,7 +162,7 @@ DIC_HOST_DEVICE Index start_source(const Points& last, Index i) {
 /// is lost or contradicts that neighbour with a lower and uncertain zncc. fresh[i]: measured in the last
 /// wave.
 template <typename Points, typename Fresh, typename Index>
-DIC_HOST_DEVICE bool wanted(const Points& points, const Fresh& fresh, Index i) {
+DIC_HOST_DEVICE bool needs_recovery(const Points& points, const Fresh& fresh, Index i) {
   bool beside_fresh = false, contradicts = false;
   points.for_each_neighbour(i, [&](Index n) { beside_fresh = beside_fresh || fresh[n]; });
   if (!beside_fresh || !points.trackable(i)) return false;  // most points end here: the cheapest test first
@@ -243,8 +243,8 @@ DIC_HOST_DEVICE constexpr bool leaves(int at, double displacement, int radius, i
 /// steps on the grid (waves from all measured points; a point takes `from` of its first neighbour in the last
 /// wave). The prediction is of first order, because a curvature predicts little at a distance.
 template <typename Points, typename Index>
-DIC_HOST_DEVICE bool left_image(const Points& points, Index i, Index from, int radius, int width,
-                                int height) {
+DIC_HOST_DEVICE bool has_left_image(const Points& points, Index i, Index from, int radius, int width,
+                                    int height) {
   const ShapeParameters& s = points.shape(from);
   const double dx = points.x(i) - points.x(from), dy = points.y(i) - points.y(from);
   return leaves(points.x(i), s.u + s.ux * dx + s.uy * dy, radius, width) ||
@@ -424,7 +424,7 @@ DIC_HOST_DEVICE bool is_certain_by_neighbours(const Points& points, Index i, dou
     if (points.status(n) != Status::ok) return;
     const double sigma = noise_sigma(points.refined(n), points.shape(n), model);
     if (!(sigma <= kConfirmingSigma && sigma <= kMoreCertain * noise_sigma_here)) return;
-    const ShapeParameters predicted = between(points, n, i);
+    const ShapeParameters predicted = predicted_shape(points, n, i);
     const double weight = 1 / (sigma * sigma + kLeastSigma * kLeastSigma);
     weights += weight, u += weight * predicted.u, v += weight * predicted.v;
   });

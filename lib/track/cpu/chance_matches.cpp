@@ -1,12 +1,14 @@
-#include "track/cpu/trust.hpp"
+#include "track/cpu/chance_matches.hpp"
 
 #include <algorithm>
 
 namespace dic::track {
 
-Trust::Trust(const Points& points, const HostReference& reference, int step, std::span<RefinedPoint> results)
+ChanceMatches::ChanceMatches(const PointNodes& points, const HostReference& reference,
+                             std::span<const float> alternatives, int step, std::span<RefinedPoint> results)
     : points_(points),
       reference_(reference),
+      alternatives_(alternatives),
       results_(results),
       frame_{points, reference, results},
       large_(large_group(reference.refiner.options().subset, step)),
@@ -14,26 +16,26 @@ Trust::Trust(const Points& points, const HostReference& reference, int step, std
       members_(results.size()),
       contested_(results.size()) {}
 
-void Trust::run() {
+void ChanceMatches::reject() {
   for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
     RefinedPoint& p = results_[i];
     if (p.status == Status::ok && is_mirrored(p.shape)) p.status = Status::low_correlation;
   });
   find_groups();
-  if (!points_.alternatives.empty()) find_ambiguous();
+  if (!alternatives_.empty()) find_ambiguous();
   give_up_chance();
 }
 
-/// Texture that repeats itself counts only in groups with enough points that are unique.
-void Trust::find_ambiguous() {
+/// Marks points on repeating texture as ambiguous, unless their group has enough unique points.
+void ChanceMatches::find_ambiguous() {
   const double subset = reference_.refiner.options().subset;
   std::vector<std::int32_t> unique(results_.size()), as_good(results_.size());
   const auto repeats = [&](std::int64_t i) {
-    return is_as_good(points_.alternatives[i], results_[i].residual_sd, subset * subset);
+    return is_as_good(alternatives_[i], results_[i].residual_sd, subset * subset);
   };
   for (std::int64_t i = 0; i < reference_.size(); ++i) {
     if (results_[i].status != Status::ok) continue;
-    unique[parent_[i]] += points_.alternatives[i] == kUnique;
+    unique[parent_[i]] += alternatives_[i] == kUnique;
     as_good[parent_[i]] += repeats(i);
   }
   for (std::int64_t i = 0; i < reference_.size(); ++i) {
@@ -44,7 +46,7 @@ void Trust::find_ambiguous() {
   }
 }
 
-void Trust::give_up_chance() {
+void ChanceMatches::give_up_chance() {
   const std::int64_t trackable = count_where(reference_.pool, reference_.size(),
                                              [&](std::int64_t i) { return reference_.trackable(i); });
   const FrameLevel normal = level();
@@ -61,14 +63,14 @@ void Trust::give_up_chance() {
 }
 
 /// The first member of a point's group.
-std::int64_t Trust::root(std::int64_t i) const {
+std::int64_t ChanceMatches::root(std::int64_t i) const {
   while (parent_[i] != i) i = parent_[i];
   return i;
 }
 
-/// A bit for each neighbour of a lower index that the point is linked with, in the order of
-/// for_each_neighbour.
-std::uint8_t Trust::links(std::int64_t i) const {
+/// One bit per neighbour, in the order of for_each_neighbour: set if the neighbour has a lower index and is
+/// linked with the point.
+std::uint8_t ChanceMatches::links(std::int64_t i) const {
   unsigned links = 0, bit = 1;
   if (results_[i].status != Status::ok) return 0;
   frame_.for_each_neighbour(i, [&](std::int64_t n) {
@@ -78,7 +80,7 @@ std::uint8_t Trust::links(std::int64_t i) const {
   return static_cast<std::uint8_t>(links);
 }
 
-void Trust::find_groups() {
+void ChanceMatches::find_groups() {
   std::vector<std::uint8_t> links_of(results_.size());
   const auto join = [&](std::int64_t i, std::int64_t from, std::int64_t end) {
     unsigned left = links_of[i];
@@ -91,7 +93,8 @@ void Trust::find_groups() {
       left >>= 1;
     });
   };
-  // Every thread joins the points of some rows; then these rows are joined with those before.
+  // Each thread joins the points within some rows. Afterwards, these rows are joined with the rows before
+  // them.
   const std::int64_t block = std::max<std::int64_t>(4096, 4 * points_.grid.nx);
   reference_.pool.parallel_for(reference_.size(), block, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -115,7 +118,7 @@ void Trust::find_groups() {
     });
 }
 
-FrameLevel Trust::level() const {
+FrameLevel ChanceMatches::level() const {
   std::vector<std::int32_t> residuals(ValueClasses::kCount), misfits(ValueClasses::kCount);
   for (std::int64_t i = 0; i < reference_.size(); ++i) {
     const RefinedPoint& p = results_[i];

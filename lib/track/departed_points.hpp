@@ -8,14 +8,14 @@
 
 namespace dic::track {
 
-/// Calls visit(point) for every lost point of `count` that left the image, as far as the nearest measured
-/// point tells. points: see <dic/shared/track_rules.hpp>.
+/// Calls visit(point) for every lost point of `count` that left the image, as predicted by the nearest
+/// measured point. points: see <dic/shared/track_rules.hpp>.
 template <typename Points, typename Visit>
-void for_each_left(const Points& points, std::int64_t count, int radius, Size image, const Visit& visit) {
+void for_each_departed(const Points& points, std::int64_t count, int radius, Size image, const Visit& visit) {
   std::vector<std::int64_t> source(static_cast<std::size_t>(count), -1), wave, next;
   for (std::int64_t i = 0; i < count; ++i)
     if (points.status(i) == Status::ok) source[i] = i;
-  // Of the measured points, those beside others are enough to begin with.
+  // The first wave starts from measured points that have neighbours which are not measured.
   for (std::int64_t i = 0; i < count; ++i)
     if (source[i] < 0)
       points.for_each_neighbour(i, [&](std::int64_t n) {
@@ -28,10 +28,11 @@ void for_each_left(const Points& points, std::int64_t count, int radius, Size im
         if (source[n] >= 0) return;
         source[n] = source[from];
         next.push_back(n);
-        if (points.trackable(n) && left_image(points, n, source[n], radius, image.width, image.height))
+        if (points.trackable(n) && has_left_image(points, n, source[n], radius, image.width, image.height))
           visit(n);
       });
-    // The source of a point is its first neighbour in this wave, whatever the order of the lists.
+    // Sorted, so that the source of a point is its first neighbour in this wave, regardless of the order of
+    // the lists.
     std::sort(next.begin(), next.end());
   }
 }

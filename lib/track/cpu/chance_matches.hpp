@@ -10,12 +10,13 @@ namespace dic::track {
 
 /// Gives up measured points that are matches by chance (<dic/shared/trust_rules.hpp>), on the CPU, for one
 /// frame.
-class Trust {
+class ChanceMatches {
  public:
-  /// results: by point; receives the new statuses.
-  Trust(const Points& points, const HostReference& reference, int step, std::span<RefinedPoint> results);
+  /// alternatives: see ReferenceAnalysis. results: by point; receives the new statuses.
+  ChanceMatches(const PointNodes& points, const HostReference& reference, std::span<const float> alternatives,
+                int step, std::span<RefinedPoint> results);
 
-  void run();
+  void reject();
 
  private:
   std::uint8_t links(std::int64_t i) const;
@@ -25,13 +26,15 @@ class Trust {
   void give_up_chance();
   void find_ambiguous();
 
-  const Points& points_;
+  const PointNodes& points_;
   const HostReference& reference_;
+  const std::span<const float> alternatives_;
   std::span<RefinedPoint> results_;
   const FramePoints frame_;
   const std::int64_t large_;
-  std::vector<std::int64_t> parent_;   ///< of groups: a member of lower index; the first member is its own
-  std::vector<std::int64_t> members_;  ///< by first member of a group
+  std::vector<std::int64_t>
+      parent_;  ///< a group member of lower index; the first member of a group has itself
+  std::vector<std::int64_t> members_;  ///< number of members, stored at the first member of a group
   std::vector<std::uint8_t> contested_;
 };
 

@@ -1,0 +1,3 @@
+#pragma once
+
+#include <dic/shared/export.hpp>  // DIC_API
