@@ -90,6 +90,6 @@ void read(int kind, std::span<const std::byte> input) {
 }  // namespace dic::run
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size > 0) dic::read(data[0], std::as_bytes(std::span(data + 1, size - 1)));
+  if (size > 0) dic::run::read(data[0], std::as_bytes(std::span(data + 1, size - 1)));
   return 0;
 }

@@ -115,7 +115,8 @@ TEST_F(Schema, OptionalArraysAreThereIfTheFieldHasThem) {
     const Result result(write(sample_info(), {field}));
     for (const FieldArray& array : kFieldArrays)
       EXPECT_EQ(result.has(array.name), array.name != optional.name) << array.name;
-    visit_values(result.field(0), optional, [](const auto& values) { EXPECT_TRUE(values.empty()); });
+    Field stored = result.field(0);
+    visit_values(stored, optional, [](const auto& values) { EXPECT_TRUE(values.empty()); });
   }
 }
 
@@ -134,8 +135,12 @@ TEST_F(Schema, EveryArrayIsInAJoinedFile) {
   const Field field = full_field(0.5);
   fs::create_directories(file("parts"));
   fs::rename(write(sample_info(), {field}), file("parts") / "one.vtkhdf");
-  ResultPart part{
-      .file = "parts/one.vtkhdf", .rows = 5, .use = 5, .times = {1}, .numbers = {1}, .names = {"f"}};
+  ResultPart part;
+  part.file = "parts/one.vtkhdf";
+  part.rows = part.use = 5;
+  part.times = {1};
+  part.numbers = {1};
+  part.names = {"f"};
   for (const FieldArray& array : kFieldArrays)
     if (array.is_optional()) part.optional_arrays.emplace_back(array.name);
   VtkHdfWriter::join(file("all.vtkhdf"), sample_grid(), sample_info(), {&part, 1});
