@@ -244,9 +244,8 @@ FrameSummary frame_from_json(const std::string& text) {
 }
 
 std::string run_json(const TrackJob& job, const TrackSummary& summary, RunState state) {
-  constexpr std::array kStates = {"running", "complete", "interrupted"};
   Json json;
-  json["state"] = kStates[static_cast<std::size_t>(state)];
+  json["state"] = to_string(state);
   json["frames_done"] = summary.frames.size();
   json["frames_given"] = summary.frames_given ? Json(*summary.frames_given) : Json(nullptr);
   json["version"] = version();

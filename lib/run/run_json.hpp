@@ -22,6 +22,18 @@ FrameSummary frame_from_json(const std::string& text);
 
 /// Progress of a run.
 enum class RunState : std::uint8_t { running, complete, interrupted };
+}  // namespace dic::run
+
+namespace dic {
+template <>
+struct EnumNames<run::RunState> {
+  static constexpr EnumName<run::RunState> table[] = {{run::RunState::running, "running"},
+                                                      {run::RunState::complete, "complete"},
+                                                      {run::RunState::interrupted, "interrupted"}};
+};
+}  // namespace dic
+
+namespace dic::run {
 
 /// Returns the text of run.json (docs/file-formats.md). Missing numbers are null. While the run lasts,
 /// frames are only counted.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <dic/synth.hpp>
 
+#include "core/parallel.hpp"
 #include "track/backend.hpp"
 
 // Points, which may lie between pixels, and references that are made from them.
@@ -71,7 +72,9 @@ class ReferenceOfPoints : public ::testing::Test {
 
   Field measured(const Points& points) {
     const Image reference = synth_frame(synth_, 0), current = synth_frame(synth_, 1);
-    const auto backend = open_cpu(options_, {*points.nodes, analysis_, {kSize, kSize}}, StrainBy::last_step);
+    ThreadPool pool(1);
+    const auto backend =
+        open_cpu(options_, {*points.nodes, analysis_, {kSize, kSize}}, StrainBy::last_step, pool);
     const auto active =
         backend->make_reference(backend->take(reference.view()), *backend->place(points), nullptr);
     return active->measure(backend->take(current.view()), {}, {})->fetch().result.field;

@@ -51,7 +51,7 @@ class ProbeValues {
   double operator[](std::string_view name) const { return values_[index_of(name)]; }
 
  private:
-  static std::size_t index_of(std::string_view name);
+  DIC_API static std::size_t index_of(std::string_view name);
 
   std::array<double, kProbeArrays.size()> values_;
 };

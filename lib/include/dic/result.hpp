@@ -14,7 +14,7 @@ namespace dic {
 
 /// A quantity of a result: `components` values for each node of each frame.
 struct ResultArray {
-  std::string name;         ///< "u", "exx", "status"
+  std::string name;         ///< "u", "status"
   std::string unit;         ///< "px" or "mm" for lengths, "1" for others
   std::string description;  ///< a few words for a legend
   std::string measure;      ///< strain measure ("green-lagrange", ...); empty for other quantities

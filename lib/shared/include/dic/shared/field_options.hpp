@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
+#include <dic/shared/export.hpp>
 #include <dic/shared/subset_weights.hpp>
 #include <string>
 #include <vector>

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
+#include <dic/shared/export.hpp>
 #include <string_view>
 #include <type_traits>
 
