@@ -150,6 +150,18 @@ void apply_csv_style(CLI::App& command, TrackFlags& flags) {
   if (typed || (given("--csv-style") && !given("--csv"))) flags.job.csv = true;
 }
 
+/// Makes --save-config write the values of the job under the names that help texts show: an older name that
+/// was given, --no-pictures, sets the value of another option.
+void save_under_shown_names(CLI::App& command, const TrackJob& job) {
+  for (const TrackOption& option : track_options()) {
+    CLI::Option& typed = *command.get_option("--" + option.name);
+    if (option.level == OptionLevel::hidden)
+      typed.configurable(false);
+    else if (option.kind == OptionKind::choice && typed.count() == 0)
+      typed.default_str(option.get(job));
+  }
+}
+
 void run_track(CLI::App& command, TrackFlags& flags) {
   apply_run_options(command, flags);
   TrackJob& job = flags.job;
@@ -200,6 +212,7 @@ void apply_run_options(CLI::App& command, TrackFlags& flags) {
   TrackJob& job = flags.job;
   if (!flags.save_config.empty()) {
     refuse_input("--save-config", flags.save_config, {job.frames.begin(), job.frames.end()});
+    save_under_shown_names(command, job);
     save_config(command, flags.save_config);
   }
   job.command = command_line();

@@ -304,6 +304,16 @@ class ConfigTest(ProgramTest):
             typed, read = self.run_json(f"typed{k}"), self.run_json(f"read{k}")
             self.assertEqual((read["settings"], read["chosen"]), (typed["settings"], typed["chosen"]))
 
+    def test_pictures_are_saved_under_one_name(self):
+        frames = self.sequence(SHIFTS[:2])
+        for typed in (("--no-pictures",), ("--pictures", "none")):
+            self.succeed("track", *typed, "--save-config", "run.toml")
+            saved = (self.folder / "run.toml").read_text()
+            self.assertIn('pictures="none"', saved)
+            self.assertNotIn("no-pictures", saved)
+            self.succeed("track", *frames, *QUICK[:4], "--config", "run.toml", "--force", "-o", "out")
+            self.assertEqual(self.run_json("out")["settings"]["pictures"], "none")
+
     def test_what_is_typed_wins(self):
         (self.folder / "my.toml").write_text("subset = 41\nstep = 20\n")
         self.succeed("track", *self.sequence(SHIFTS[:2]), "--config", "my.toml", "--subset", "21", "--no-pictures")
