@@ -10,7 +10,7 @@ void Measurement::start(TrackJob job) {
   const std::lock_guard lock(mutex_);
   if (state_ == "running") throw UsageError("A measurement is under way: cancel it first.");
   for (const std::string& problem : job.validate()) throw UsageError(problem);
-  if (thread_.joinable()) thread_.join();  // it has ended
+  if (thread_.joinable()) thread_.join();  // the measurement has ended
   state_ = "running";
   error_.clear();
   progress_ = {};

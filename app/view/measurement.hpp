@@ -15,7 +15,7 @@ namespace dic::app {
 /// The field that was measured last, for the page that looks on.
 struct LiveField {
   Field field;
-  int number = 0;  ///< of the frame, from 1
+  int number = 0;  ///< number of the frame, from 1
   std::string name;
   double scale = 0;  ///< mm per px, 0 = px
 };
@@ -45,7 +45,7 @@ class Measurement {
   void take(const Field& field, int number, const std::string& name, double scale);
   void end(const std::string& state, const std::string& error = {});
 
-  mutable std::mutex mutex_;  ///< of all that follows but the thread
+  mutable std::mutex mutex_;  ///< guards all members below except the thread
   std::string state_ = "idle", error_;
   Progress progress_;
   std::array<std::int64_t, kStatusCount> counts_{};

@@ -28,7 +28,7 @@ std::vector<T> reduced_values(ImageView image, const PageImage& page) {
   return values;
 }
 
-/// Its size and type alone.
+/// Reads size and type of an image only.
 PageImage described(ImageView image, int longest) {
   PageImage page;
   page.reduced = (std::max(image.width, image.height) + longest - 1) / longest;
@@ -82,7 +82,7 @@ struct NamedImages::Video {
   static constexpr int kKept = 32;
 
   std::vector<std::string> arguments;
-  std::mutex mutex;  ///< of all that follows
+  std::mutex mutex;  ///< guards all members below
   std::unique_ptr<FrameSource> decoder;
   int next = 0;  ///< the first one that the decoder can still read
   std::deque<std::pair<int, Image>> kept;

@@ -9,7 +9,7 @@
 
 namespace dic::app {
 
-/// What a user says about a test, for the page Report: what no program can know.
+/// Description of a test by the user, for the page Report: what no program can know.
 struct TestDescription {
   std::string title, camera, lens, lighting, pattern, specimen, note;
 };
@@ -22,7 +22,7 @@ Json result_json(const Result& result, const TestDescription& description, const
 
 /// Of these frames what the page has to know, by number from 0.
 Json frames_json(const Result& result, const std::vector<int>& frames);
-/// Its run.json says that the run has not ended: frames may come.
+/// True if the run.json of the result says that the run has not ended: more frames may come.
 bool is_growing(const Result& result);
 
 /// Of a field of a run under way: as a result of one frame.

@@ -9,11 +9,11 @@
 
 namespace dic::app {
 
-/// What a page asked, once its right to ask was checked.
+/// A request of a page whose right to ask was checked.
 struct PageRequest {
   std::string method;  ///< "GET" or "POST"
   std::string path;    ///< behind the token: "", "web/main.js", "api/field/u/3"
-  std::string body;    ///< of a POST: JSON
+  std::string body;    ///< body of a POST: JSON
 };
 
 struct PageAnswer {
@@ -38,7 +38,7 @@ class LocalServer {
   LocalServer(const LocalServer&) = delete;
   LocalServer& operator=(const LocalServer&) = delete;
 
-  /// With the token: "http://127.0.0.1:40123/4f.../".
+  /// Address with the token: "http://127.0.0.1:40123/4f.../".
   std::string address() const;
   /// Answers until `stop` is requested.
   void serve(const std::stop_token& stop);

@@ -17,13 +17,13 @@
 
 namespace dic::app {
 
-/// What `dic view` was started with.
+/// Arguments of `dic view`.
 struct ViewInput {
   std::vector<std::string> frames;              ///< files, globs, folders or one video; may be empty
   std::optional<std::filesystem::path> result;  ///< result.vtkhdf or its folder
   std::string settings;                         ///< text of a TOML file
-  std::filesystem::path output = "dic_out";     ///< of a measurement
-  std::string command;                          ///< as typed, for run.json
+  std::filesystem::path output = "dic_out";     ///< folder of a measurement
+  std::string command;                          ///< command as typed, for run.json
   TestDescription description = {};
 };
 
@@ -44,7 +44,7 @@ class Session {
   Json state();
   /// "reference", or the image of a frame of the result, from 0.
   PageAnswer image(const std::string& which);
-  /// Of the frames that were named, from 0.
+  /// Image of one of the given frames, which are counted from 0.
   PageAnswer input_frame(const std::string& which) const;
   PageAnswer preview_of(const std::string& toml);
   PageAnswer mask_of(const std::string& toml);
@@ -60,10 +60,10 @@ class Session {
   ViewInput input_;
   AllowedFolders folders_;
   NamedImages images_;
-  std::mutex mutex_;  ///< of reference_ and result_
+  std::mutex mutex_;  ///< guards reference_ and result_
   std::optional<Image> reference_;
   std::shared_ptr<const Result> result_;
-  std::string stamp_;               ///< of its file when it was opened
+  std::string stamp_;               ///< stamp of its file when it was opened
   std::filesystem::path grows_at_;  ///< that is opened again, should it be closed
   Measurement measurement_;
 };

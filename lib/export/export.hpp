@@ -38,7 +38,7 @@ struct ExportJob {
   std::filesystem::path result;  ///< file, or folder of `dic track`
   Format format = Format::csv;
   std::filesystem::path output;     ///< a file
-  std::vector<std::string> arrays;  ///< their names; empty = all with one component
+  std::vector<std::string> arrays;  ///< names of the arrays; empty = all with one component
   std::vector<int> frames;          ///< numbers of frames, 1 is the first after the reference; empty = all
 };
 

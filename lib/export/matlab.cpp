@@ -93,7 +93,7 @@ void write_array(MatFile& file, const Selection& selection, const ResultArray& a
     throw UsageError("The array " + array.name +
                      " is too large for MATLAB's format: choose some --frames, or --to netcdf.");
   visit_scalar(array.type, [&]<typename T>(T) {
-    if constexpr (!std::is_same_v<T, std::uint16_t>) {  // which no array has
+    if constexpr (!std::is_same_v<T, std::uint16_t>) {  // a type that no array has
       std::vector<T> values(nodes * frames);
       for (std::size_t f = 0; f < frames; ++f)
         transpose(selection.result.values<T>(array.name, selection.frames[f]), grid,

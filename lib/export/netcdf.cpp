@@ -47,7 +47,7 @@ class NetcdfFile {
   void write_array(const ResultArray& array) {
     const Grid& grid = selection_.result.grid();
     visit_scalar(array.type, [&]<typename T>(T) {
-      if constexpr (!std::is_same_v<T, std::uint16_t>) {  // which no array has
+      if constexpr (!std::is_same_v<T, std::uint16_t>) {  // a type that no array has
         file_.create_series<T>("/" + array.name,
                                {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)});
         for (const int frame : selection_.frames)

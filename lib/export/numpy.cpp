@@ -51,7 +51,7 @@ void write_numbers(ZipFile& zip, const std::string& name, const std::vector<doub
   zip.write(bytes_of(values));
 }
 
-/// As bytes of fixed length, UTF-8: np.char.decode makes text of them.
+/// Writes texts as UTF-8 bytes of fixed length: np.char.decode makes text of them.
 void write_texts(ZipFile& zip, const std::string& name, const std::vector<std::string>& texts) {
   std::size_t longest = 1;
   for (const std::string& text : texts) longest = std::max(longest, text.size());
@@ -75,7 +75,7 @@ void write_npz(const std::filesystem::path& path, const Selection& selection, St
     zip.begin(array.name + ".npy");
     zip.write(npy_header(descriptor(array.type), {selection.frames.size(), ny, nx}));
     visit_scalar(array.type, [&]<typename T>(T) {
-      if constexpr (!std::is_same_v<T, std::uint16_t>)  // which no array has
+      if constexpr (!std::is_same_v<T, std::uint16_t>)  // a type that no array has
         for (const int frame : selection.frames) zip.write(bytes_of(result.values<T>(array.name, frame)));
     });
   }

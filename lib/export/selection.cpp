@@ -6,7 +6,7 @@
 namespace dic::exporting {
 namespace {
 
-/// Of the frame with the index f.
+/// Number of the frame with the index f.
 double number_of(const Result& result, int f) {
   return result.time_unit() == "s" ? f + 1.0 : result.times()[f];
 }

@@ -11,7 +11,7 @@
 
 namespace dic::exporting {
 
-/// What of a result goes into a file.
+/// The part of a result that goes into a file.
 struct Selection {
   /// Throws UsageError: an array or a frame that is not there.
   Selection(const Result& stored, const ExportJob& job);
@@ -25,7 +25,7 @@ struct Selection {
   std::vector<double> times() const;
   std::vector<std::string> files() const;
   bool has_seconds() const { return result.time_unit() == "s"; }
-  /// Of the columns and rows of nodes in the reference, in the length unit.
+  /// Positions of the columns and rows of nodes in the reference, in the length unit.
   std::vector<double> x() const;
   std::vector<double> y() const;
 };

@@ -21,7 +21,7 @@ struct SeriesPart {
   std::filesystem::path file;  ///< relative to the folder of the file that joins them
   std::uint64_t first = 0,
                 items = 0;  ///< all of the file are items first, first + 1, ... of the joined series
-  std::uint64_t rows = 0;   ///< of an item in the file: the first extent
+  std::uint64_t rows = 0;   ///< size of an item in the file: the first extent
   std::uint64_t skip = 0, use = 0, to = 0;  ///< rows skip, skip + 1, ... of the file are rows to, to + 1, ...
 };
 
@@ -45,9 +45,9 @@ class OutputFile {
   /// virtual datasets, which readers see as one. Needs HDF5 1.10 to be read.
   static OutputFile create_joined(const std::filesystem::path& path, const std::filesystem::path& shown,
                                   std::vector<SeriesPart> parts);
-  /// From now on, whenever the process or the disk ends, the file is as whole as `publish` left it the last
-  /// time or later. Nothing can be created any more; series of numbers and text of fixed length grow, and
-  /// attributes get other values of the type that they have.
+  /// Begins growing: from now on, whenever the process or the disk ends, the file is as whole as the last
+  /// `publish` left it, or more. No object can be created any more; series of numbers and of text of fixed
+  /// length grow, and attributes get other values of their type.
   void begin_growing();
   /// Everything so far is there for readers. Throws FileError.
   void publish();
@@ -97,7 +97,7 @@ class OutputFile {
   }
   /// Text of at most this many bytes, UTF-8: growing files cannot have text of any length.
   void create_text_series(const std::string& name, std::size_t bytes);
-  /// Of a dataset that is there: to append to it, with its first items only.
+  /// Opens an existing dataset to append to it, with its first items only.
   void open_series(const std::string& name, std::uint64_t items);
   /// Adds an item to a series whose items are not scalars.
   template <typename T>
@@ -110,7 +110,7 @@ class OutputFile {
   void append(const std::string& name, T item) { append_scalar(name, native_type<T>(), &item); }
   void append(const std::string& name, std::string_view text);
 
-  /// Another name of a dataset that is there.
+  /// Adds another name of an existing dataset.
   void link(const std::string& dataset, const std::string& name);
   /// A dataset [n] becomes a dimension scale: what the positions along a dimension of other datasets are.
   DIC_INTERNAL_API void make_scale(const std::string& dataset);
@@ -147,7 +147,7 @@ class OutputFile {
   std::unique_ptr<int> error_;  // errno of the first write that failed; its address is the driver's
   Handle driver_, file_;
   std::map<std::string, Handle> series_;  // stay open: opening one takes longer than many an append
-  std::vector<SeriesPart> parts_;         // of a joined file
+  std::vector<SeriesPart> parts_;         // parts of a joined file
 };
 
 }  // namespace dic::hdf5

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-/// What reading and writing of HDF5 files have in common.
+/// Functions shared by reading and writing of HDF5 files.
 namespace dic::hdf5 {
 
 /// Owns one HDF5 identifier.

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 // Deflate makes a file at most about this many times smaller. What claims to hold more is damaged.
 constexpr std::uintmax_t kLargestCompression = 1100;
 
-// Of text: names, commands, settings.
+// Largest size of a text: names, commands, settings.
 constexpr std::size_t kLongestText = std::size_t{1} << 26;
 
 /// Called where a link leads to another file: not followed.

@@ -26,7 +26,7 @@ class InputFile {
   bool has(const std::string& name) const;
   /// Names of the datasets of a group, sorted.
   std::vector<std::string> datasets(const std::string& group) const;
-  /// Of a dataset; a scalar has no dimensions.
+  /// Shape of a dataset; a scalar has no dimensions.
   DIC_INTERNAL_API Shape shape(const std::string& name) const;
   bool is_floating(const std::string& name) const;
   /// Bytes of an element in the file.
@@ -73,7 +73,7 @@ class InputFile {
                                    hid_t type, void* values) const;
 
   std::filesystem::path path_;
-  mutable std::uintmax_t bytes_ = 0;  // of the file and of its parts
+  mutable std::uintmax_t bytes_ = 0;  // size of the file and of its parts
   mutable std::map<std::string, std::unique_ptr<InputFile>> parts_;
   bool is_part_ = false;
   Handle links_, file_;  // links_: properties by which objects are looked up

@@ -98,7 +98,7 @@ class Description {
     return shape.empty() ? 0 : static_cast<std::size_t>(shape[0]);
   }
 
-  /// One for each frame.
+  /// Times of all frames.
   std::vector<double> times(std::size_t frames) const {
     std::vector<double> times;
     if (frames > 0) file_.read(kTimes, times);

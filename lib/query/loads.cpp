@@ -83,7 +83,7 @@ class TextTable {
     return cells;
   }
 
-  /// With a decimal comma too, unless commas separate.
+  /// Reads a number, with a decimal comma too, unless commas separate columns.
   std::optional<double> number(std::string text) const {
     if (separator_ != ',') std::ranges::replace(text, ',', '.');
     if (text.starts_with('+')) text.erase(0, 1);

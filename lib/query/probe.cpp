@@ -72,7 +72,7 @@ std::string problem_of(const Field& field, const Cell& cell) {
   return {};
 }
 
-/// Where a position is on the specimen, px: in corrected coordinates, if the field is. NaN outside the grid.
+/// Position on the specimen, px: in corrected coordinates, if the field is. NaN outside of the grid.
 Position on_specimen(const Field& field, Position at) {
   if (!field.positions) return at;
   const Cell cell(field.grid(), at);

@@ -1,4 +1,4 @@
-// What the stage shows: image, field, contour lines, vectors, grid.
+// Layers of the stage: image, field, contour lines, vectors, grid.
 
 import {contourLines} from "dic/contours.js";
 import {STATUS_COLOURS, table} from "dic/colours.js";

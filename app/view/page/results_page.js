@@ -1,4 +1,4 @@
-// After measuring: fields over the image, time, probes.
+// The page after measuring: fields over the image, time, probes.
 
 import {MAPS, automaticMap, rangeFor} from "dic/colours.js";
 import {$, csv, download, h, labelled, number, openText, say, section, select} from "dic/dom.js";

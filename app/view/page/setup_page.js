@@ -1,4 +1,4 @@
-// Before measuring: region, scale, settings, preview, run.
+// The page before measuring: region, scale, settings, preview, run.
 
 import {$, download, h, labelled, number, openText, say, section, select} from "dic/dom.js";
 import {FieldLayer, ImageLayer, LegendLayer} from "dic/layers.js";

@@ -26,7 +26,7 @@ class NumpyArray : public nb::object {
   NB_OBJECT_DEFAULT(NumpyArray, nb::object, "numpy.typing.NDArray", is_any)
 };
 
-/// Where an array may lie.
+/// Memory that an array may lie in.
 enum class Memory : std::uint8_t { host, any };
 
 /// The number of the GPU that has the array; none where the host can read it.

@@ -19,7 +19,7 @@ TrackJob job_with(const OptionValues& values, const std::optional<Array>& roi);
 /// The job of a measurement with this reference: images in the memory of a GPU are measured on that one,
 /// unless the device is chosen.
 TrackJob job_for(const Array& reference, const OptionValues& values, const std::optional<Array>& roi);
-/// Where an image may lie for a measurement on this device.
+/// Memory that an image may lie in for a measurement on this device.
 Memory memory_for(const std::string& device);
 
 /// The values of all options of a job.

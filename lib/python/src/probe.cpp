@@ -153,7 +153,7 @@ class FieldProbe {
     measure_ = measure;
   }
 
-  /// After the last field.
+  /// Returns the history after the last field.
   void add_loads_of_file(const std::filesystem::path& path, const std::string& column, double section) {
     loads_ = read_loads(path, column);
     section_ = section;

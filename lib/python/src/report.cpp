@@ -18,7 +18,7 @@ namespace {
 namespace nb = nanobind;
 using Texts = std::vector<std::pair<std::string, std::string>>;
 
-/// By the names of the options of `dic report`.
+/// Reads the description from the names of the options of `dic report`.
 app::TestDescription description_of(const Texts& texts) {
   using app::TestDescription;
   static const std::map<std::string, std::string TestDescription::*> kMembers = {

@@ -101,7 +101,7 @@ class Stream {
     }
   }
 
-  /// What ends soon, or when the callback does.
+  /// Calls that end soon, or when the callback does.
   template <typename Work>
   std::invoke_result_t<Work&> run(Work&& work) {
     try {
@@ -112,7 +112,7 @@ class Stream {
       throw;
     }
   }
-  /// What waits for frames: Ctrl-C drops them.
+  /// Calls that wait for frames: Ctrl-C drops them.
   template <typename Work>
   std::invoke_result_t<Work&> run_long(Work&& work) {
     try {
@@ -129,14 +129,15 @@ class Stream {
   }
   void throw_what_was_raised() {
     if (!raised_) return;
-    const std::unique_ptr<nb::python_error> once = std::move(raised_);  // it may refer to this stream
+    const std::unique_ptr<nb::python_error> once =
+        std::move(raised_);  // the exception may refer to this stream
     throw nb::python_error(*once);
   }
 
   Roi roi_;
-  Memory memory_;  ///< where a reference may lie
+  Memory memory_;  ///< memory that a reference may lie in
   nb::object callback_;
-  std::unique_ptr<nb::python_error> raised_;  // what the callback raised
+  std::unique_ptr<nb::python_error> raised_;  // exception that the callback raised
   std::unique_ptr<TrackStream> stream_;
 };
 
