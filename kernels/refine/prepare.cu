@@ -129,7 +129,7 @@ __device__ inline double sum_of_lanes(double value) {
   return value;
 }
 
-/// What a lane knows of the solution of weighted least squares with N parameters.
+/// Share of a lane in the solution of weighted least squares with N parameters.
 template <int N>
 struct LaneSolution {
   double sum, grey;                    ///< values of the lane's row of the weighted sums

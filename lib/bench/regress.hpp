@@ -40,7 +40,7 @@ struct RegressOptions {
 };
 
 /// Runs the fixed set of commands with this program and `other` in turns, once each before the timed turns.
-/// Without `other`, runs this program alone. `on_turn` is called after each turn. Throws UsageError (options,
+/// Runs this program by turns with `other`, or alone without it. `on_turn` is called after each turn. Throws UsageError (options,
 /// a command that fails), FileError, Cancelled.
 struct BothReports {
   SpeedReport other, own;

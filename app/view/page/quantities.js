@@ -1,4 +1,4 @@
-// What can be shown of a result: the arrays of dic/schema.js, which the program writes (dic/field_schema.hpp), and what
+// Quantities of a result that can be shown: the arrays of dic/schema.js, which the program writes (dic/field_schema.hpp), and what
 // follows from them point by point.
 
 import {ARRAYS} from "dic/schema.js";

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// What is stored for a shift.
+/// Value that is stored for a shift.
 struct StoredScore {
   Criterion criterion;
   ScoreKind kind;

@@ -16,7 +16,7 @@
 /// Field and an entry here.
 namespace dic {
 
-/// What the values of an array are measured in.
+/// Kind of unit of the values of an array.
 enum class UnitKind : std::uint8_t {
   none,    ///< numbers without a unit
   length,  ///< px, or mm with a scale
@@ -28,7 +28,7 @@ struct EnumNames<UnitKind> {
       {UnitKind::none, "none"}, {UnitKind::length, "length"}, {UnitKind::strain, "strain"}};
 };
 
-/// What an array says about a node. The role decides who shows the array: displacement and strain are drawn
+/// Role of an array. The role decides who shows the array: displacement and strain are drawn
 /// and summarized; probes have all roles down to sigma; the page has all but strain_invariant (which it
 /// computes) and detail; files have all arrays.
 enum class ArrayRole : std::uint8_t {
@@ -283,7 +283,7 @@ inline constexpr auto kArraysOf = [] {
 inline constexpr auto& kStrainComponents = kArraysOf<ArrayRole::strain>;
 /// xx and yy of the strain tensor.
 inline constexpr std::span kNormalStrains = std::span(kStrainComponents).first<2>();
-/// What pictures of a run show and its summary describes, in this order: displacement, then strain.
+/// Arrays that pictures of a run show and its summary describes, in this order: displacement, then strain.
 inline constexpr auto& kDrawnArrays = kArraysOf<ArrayRole::displacement, ArrayRole::strain>;
 /// The drawn arrays with a predicted standard deviation.
 inline constexpr auto& kScatteredArrays = kArraysIf<[](const FieldArray& array) {

@@ -6,7 +6,7 @@
 
 namespace dic {
 
-/// What a long call is doing now.
+/// Progress of a long call.
 struct Progress {
   std::string stage;      ///< "load", "prepare", "search", "refine", "strain", "write"
   int frame = 0;          ///< current frame, 1-based; 0 if frames do not apply
