@@ -11,7 +11,7 @@ class HostPixels {
  public:
   /// on_gpu: the image may be in the memory of a GPU.
   HostPixels(ImageView image, bool on_gpu)
-      : copy_(on_gpu ? copy_from_gpu(image) : Image()), view_(copy_.empty() ? image : copy_.view()) {}
+      : copy_(on_gpu ? core::copy_from_gpu(image) : Image()), view_(copy_.empty() ? image : copy_.view()) {}
   HostPixels(const HostPixels&) = delete;
   HostPixels& operator=(const HostPixels&) = delete;
 

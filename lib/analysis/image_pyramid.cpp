@@ -11,9 +11,9 @@ namespace {
 
 /// The least and the largest value.
 template <typename T>
-std::pair<T, T> extremes_of(ImageView image, ThreadPool& pool) {
+std::pair<T, T> extremes_of(ImageView image, core::ThreadPool& pool) {
   std::vector<std::pair<T, T>> of_rows(image.height);
-  for_each_row(pool, image.height, [&](int y) {
+  core::for_each_row(pool, image.height, [&](int y) {
     const T* row = image.row<T>(y);
     T low = row[0], high = row[0];
     for (int x = 0; x < image.width; ++x) {
@@ -27,9 +27,9 @@ std::pair<T, T> extremes_of(ImageView image, ThreadPool& pool) {
   return all;
 }
 
-Image halved(const Image& in, ThreadPool& pool) {
+Image halved(const Image& in, core::ThreadPool& pool) {
   Image out = Image::uninitialized({in.width() / 2, in.height() / 2}, ScalarType::u8);
-  for_each_row(pool, out.height(), [&](int y) {
+  core::for_each_row(pool, out.height(), [&](int y) {
     const std::uint8_t *a = in.row<std::uint8_t>(2 * y), *b = in.row<std::uint8_t>(2 * y + 1);
     std::uint8_t* to = out.row<std::uint8_t>(y);
     for (int x = 0; x < out.width(); ++x)
@@ -40,13 +40,13 @@ Image halved(const Image& in, ThreadPool& pool) {
 
 }  // namespace
 
-Image stretched(ImageView image, ThreadPool& pool) {
+Image stretched(ImageView image, core::ThreadPool& pool) {
   Image out = Image::uninitialized(image.size(), ScalarType::u8);
   visit_scalar(image.type, [&]<typename T>(T) {
     const auto [low, high] = extremes_of<T>(image, pool);
     const GreyStretch stretch(static_cast<double>(low), static_cast<double>(high));
     const auto apply = [&](const auto& to_byte) {
-      for_each_row(pool, image.height, [&](int y) {
+      core::for_each_row(pool, image.height, [&](int y) {
         std::transform(image.row<T>(y), image.row<T>(y) + image.width, out.row<std::uint8_t>(y), to_byte);
       });
     };
@@ -61,7 +61,7 @@ Image stretched(ImageView image, ThreadPool& pool) {
   return out;
 }
 
-std::vector<Image> pyramid(Image full_size, int levels, ThreadPool& pool) {
+std::vector<Image> pyramid(Image full_size, int levels, core::ThreadPool& pool) {
   std::vector<Image> out;
   out.push_back(std::move(full_size));
   for (int level = 1; level < levels; ++level) out.push_back(halved(out.back(), pool));

@@ -149,7 +149,7 @@ std::array<double, 2> InterpolationBias::over_subset(double u, double v,
 }
 
 void InterpolationBias::subtract_from(Field& field, int subset, SubsetWeights weights,
-                                      ThreadPool& pool) const {
+                                      core::ThreadPool& pool) const {
   const Grid& grid = field.grid();
   const auto known = [&](std::int64_t node) { return has_values(field.status[node]); };
   std::vector<std::array<double, 2>> biases(grid.nodes());

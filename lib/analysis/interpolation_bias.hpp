@@ -25,7 +25,7 @@ class InterpolationBias {
   std::array<double, 2> over_subset(double u, double v, const std::array<double, 4>& gradient, int subset,
                                     SubsetWeights weights = SubsetWeights::uniform) const;
   /// Subtracts the bias from the displacements of all points with values.
-  void subtract_from(Field& field, int subset, SubsetWeights weights, ThreadPool& pool) const;
+  void subtract_from(Field& field, int subset, SubsetWeights weights, core::ThreadPool& pool) const;
 
  private:
   static constexpr int kSteps = 16;  ///< steps per px, between which the bias, almost a sine, is interpolated

@@ -31,7 +31,7 @@ void filter_line(const float* line, const std::vector<float>& taps, int count, f
 }
 
 /// Filters the rows of an image along x.
-Image filter_rows(ImageView image, const std::vector<float>& taps, ThreadPool& pool) {
+Image filter_rows(ImageView image, const std::vector<float>& taps, core::ThreadPool& pool) {
   const int reach = static_cast<int>(taps.size()) - 1, width = image.width;
   Image out(image.size(), ScalarType::f32);
   pool.parallel_for(image.height, 32, [&](std::int64_t begin, std::int64_t end, int) {
@@ -52,7 +52,7 @@ Image filter_rows(ImageView image, const std::vector<float>& taps, ThreadPool& p
 }
 
 /// Filters the columns of an image along y.
-Image filter_columns(const Image& image, const std::vector<float>& taps, ThreadPool& pool) {
+Image filter_columns(const Image& image, const std::vector<float>& taps, core::ThreadPool& pool) {
   const int reach = static_cast<int>(taps.size()) - 1, width = image.width(), height = image.height();
   Image out(image.size(), ScalarType::f32);
   const auto add = [&](float* to, float tap, int y) {
@@ -124,7 +124,7 @@ double best_prefilter(const PowerSpectrum& spectrum, double noise, Interpolation
 }
 
 Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum, bool on_gpu,
-                     ThreadPool& pool)
+                     core::ThreadPool& pool)
     : sigma_(chosen.prefilter.value_or(0)), on_gpu_(on_gpu), pool_(pool) {
   if (!enabled()) return;
   gpu_low_pass_ = std::make_unique<GpuLowPass>(sigma_);
@@ -140,7 +140,7 @@ Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectr
   if (if_white > 0 && really > 0) sigma_factor_ = std::sqrt(really / if_white);
 }
 
-Image low_pass(ImageView image, double sigma, ThreadPool& pool) {
+Image low_pass(ImageView image, double sigma, core::ThreadPool& pool) {
   const std::vector<double> weights = gaussian_taps(sigma);
   const std::vector<float> taps(weights.begin(), weights.end());
   return filter_columns(filter_rows(image, taps, pool), taps, pool);

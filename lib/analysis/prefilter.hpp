@@ -18,7 +18,7 @@ class Prefilter {
   /// spectrum: of the reference before the filter, if it is known. on_gpu: images may be in the memory of a
   /// GPU. pool: must outlive this object.
   Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum, bool on_gpu,
-            ThreadPool& pool);
+            core::ThreadPool& pool);
 
   bool enabled() const { return sigma_ > 0; }
   double sigma() const { return sigma_; }
@@ -40,13 +40,13 @@ class Prefilter {
   bool on_gpu_;
   double noise_gain_ = 1;    ///< value of noise_gain()
   double sigma_factor_ = 1;  ///< factor of the sigma of displacements, from the correlation of the noise
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   std::unique_ptr<GpuLowPass> gpu_low_pass_;
 };
 
 /// The image after a Gaussian low-pass of standard deviation sigma px, f32, continued beyond its edges by
 /// point reflection. sigma = 0: the image itself.
-Image low_pass(ImageView image, double sigma, ThreadPool& pool);
+Image low_pass(ImageView image, double sigma, core::ThreadPool& pool);
 
 /// The standard deviation, px, of the low-pass with the smallest predicted sigma; 0 = none, if it does not
 /// reduce sigma by a tenth. noise: variance, grey levels^2.

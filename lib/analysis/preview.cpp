@@ -163,7 +163,7 @@ Preview preview(const TrackOptions& options, ImageView reference, const Roi& roi
   chosen.prefilter =
       options.prefilter.value_or(analysis::best_prefilter(*spectrum, variance, options.refine.interpolation));
   preview.prefilter = *chosen.prefilter;
-  ThreadPool pool(options.threads);
+  core::ThreadPool pool(options.threads);
   const analysis::Prefilter prefilter(chosen, spectrum, false, pool);
   const Image filtered = prefilter.enabled() ? prefilter(reference) : Image();
   const ImageView measured = prefilter.enabled() ? filtered.view() : reference;

@@ -51,7 +51,7 @@ double reachable(const TrackOptions& options) {
 class SelfSimilarity {
  public:
   SelfSimilarity(const TrackOptions& options, ImageView reference, ImageView roi,
-                 const fields::Points& points, ThreadPool& pool)
+                 const fields::Points& points, core::ThreadPool& pool)
       : options_(options),
         reference_(reference),
         roi_(roi),
@@ -245,7 +245,7 @@ class SelfSimilarity {
   const ImageView reference_, roi_;
   const fields::Points& points_;
   const double reach_;
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   Correlator correlator_;
   Surfaces surfaces_;
   std::vector<Period> periods_;
@@ -254,7 +254,7 @@ class SelfSimilarity {
 }  // namespace
 
 std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
-                                     const fields::Points& points, ThreadPool& pool) {
+                                     const fields::Points& points, core::ThreadPool& pool) {
   return SelfSimilarity(options, reference, roi, points, pool).run();
 }
 

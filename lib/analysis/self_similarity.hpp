@@ -13,6 +13,6 @@ namespace dic::analysis {
 /// the motion that the search allows (see ReferenceAnalysis::alternatives). Empty if the texture does not
 /// repeat itself, as judged from a few samples. Throws what the correlation throws.
 std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
-                                     const fields::Points& points, ThreadPool& pool);
+                                     const fields::Points& points, core::ThreadPool& pool);
 
 }  // namespace dic::analysis

@@ -131,7 +131,7 @@ double best_of(int repeats, const Once& once) {
   return best;
 }
 
-double operations_per_second(ThreadPool& pool, MultiplyAdds work) {
+double operations_per_second(core::ThreadPool& pool, MultiplyAdds work) {
   constexpr std::int64_t kRounds = 4'000'000;  // about 20 ms
   std::vector<double> counts(pool.size()), sinks(pool.size());
   const double seconds = time_of([&] {
@@ -147,7 +147,8 @@ double operations_per_second(ThreadPool& pool, MultiplyAdds work) {
 /// McCalpin's STREAM triad: a = b + factor * c over arrays larger than the caches, 24 bytes per element.
 class Triad {
  public:
-  explicit Triad(ThreadPool& pool) : pool_(pool), a_(kElements), b_(kElements, 1.0), c_(kElements, 2.0) {}
+  explicit Triad(core::ThreadPool& pool)
+      : pool_(pool), a_(kElements), b_(kElements, 1.0), c_(kElements, 2.0) {}
 
   double bytes_per_second() {
     const double seconds = time_of([&] {
@@ -162,20 +163,20 @@ class Triad {
  private:
   static constexpr std::int64_t kElements = 16 << 20;
 
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   std::vector<double> a_, b_, c_;
 };
 
 /// The one GPU that a device string names.
 int cuda_ordinal(const std::string& device) {
-  const std::vector<int> ordinals = parse_device(device).ordinals;
+  const std::vector<int> ordinals = core::parse_device(device).ordinals;
   if (ordinals.size() != 1)
     throw UsageError("Ceilings are those of one device: \"" + device + "\" names several.");
   return ordinals.front();
 }
 
 std::vector<Ceiling> cpu_ceilings(const Options& options) {
-  ThreadPool pool(options.threads);
+  core::ThreadPool pool(options.threads);
   const MultiplyAddTable table = HWY_DYNAMIC_DISPATCH(multiply_adds)();
   std::vector<Ceiling> found;
   const auto add = [&](const std::string& name, MultiplyAdds work) {
@@ -193,7 +194,8 @@ std::vector<Ceiling> cpu_ceilings(const Options& options) {
 
 std::vector<Ceiling> cuda_ceilings(const Options& options) {
   std::vector<Ceiling> found;
-  for (const CudaCeiling& ceiling : measure_cuda_ceilings(cuda_ordinal(options.device), options.repeats))
+  for (const core::CudaCeiling& ceiling :
+       core::measure_cuda_ceilings(cuda_ordinal(options.device), options.repeats))
     found.push_back({ceiling.name, ceiling.is_bandwidth ? "B/s" : "op/s", ceiling.per_second});
   return found;
 }
@@ -202,7 +204,7 @@ std::vector<Ceiling> cuda_ceilings(const Options& options) {
 
 std::vector<Ceiling> ceilings(const Options& options) {
   if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
-  const std::string backend = parse_device(options.device).backend;
+  const std::string backend = core::parse_device(options.device).backend;
   if (backend == "opencl") return {};
   if (backend == "cpu") return cpu_ceilings(options);
   return cuda_ceilings(options);

@@ -144,7 +144,7 @@ StreamTiming time_stream(const TrackOptions& options, const Shown& shown, int fr
 
 /// Numbers of the GPUs; none for "cpu". device: as returned by TrackStream::device, "cuda:0,2, NVIDIA ...".
 std::vector<int> gpus_of(const std::string& device) {
-  return parse_device(device.substr(0, device.find(", "))).ordinals;
+  return core::parse_device(device.substr(0, device.find(", "))).ordinals;
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ std::vector<CalibrationImage> look_at_all(const std::vector<std::string>& files,
                                           Size& size) {
   std::vector<CalibrationImage> images(files.size());
   std::vector<Size> sizes(files.size());
-  ThreadPool pool(job.threads);
+  core::ThreadPool pool(job.threads);
   pool.parallel_for(std::ssize(files), 1, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) images[i] = look_at(files[i], job.target, sizes[i]);
   });

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kNodesPerTask = 1024;
 
 template <typename Body>
-void for_each_node(std::int64_t nodes, ThreadPool& pool, const Body& body) {
+void for_each_node(std::int64_t nodes, core::ThreadPool& pool, const Body& body) {
   pool.parallel_for(nodes, kNodesPerTask, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t k = begin; k < end; ++k) body(static_cast<std::size_t>(k));
   });
@@ -27,7 +27,7 @@ void remove_point(Field& field, std::size_t k) {
 
 }  // namespace
 
-NodePositions corrected_nodes(const Grid& grid, const Camera& camera, ThreadPool& pool) {
+NodePositions corrected_nodes(const Grid& grid, const Camera& camera, core::ThreadPool& pool) {
   const auto nodes = static_cast<std::size_t>(grid.nodes());
   NodePositions positions{NodeValues<double>(nodes), NodeValues<double>(nodes)};
   for_each_node(grid.nodes(), pool, [&](std::size_t k) {
@@ -40,7 +40,7 @@ NodePositions corrected_nodes(const Grid& grid, const Camera& camera, ThreadPool
 }
 
 void correct_field(Field& field, const Camera& camera, std::shared_ptr<const NodePositions> nodes,
-                   ThreadPool& pool) {
+                   core::ThreadPool& pool) {
   const Grid& grid = field.grid();
   if (field.positions) throw UsageError("The field is in corrected coordinates already.");
   if (!nodes || static_cast<std::int64_t>(nodes->x.size()) != grid.nodes())
@@ -66,13 +66,13 @@ void correct_field(Field& field, const Camera& camera, std::shared_ptr<const Nod
 }  // namespace camera
 
 NodePositions corrected_nodes(const Grid& grid, const Camera& camera, int threads) {
-  ThreadPool pool(threads);
+  core::ThreadPool pool(threads);
   return camera::corrected_nodes(grid, camera, pool);
 }
 
 void correct_field(Field& field, const Camera& camera, std::shared_ptr<const NodePositions> nodes,
                    int threads) {
-  ThreadPool pool(threads);
+  core::ThreadPool pool(threads);
   camera::correct_field(field, camera, std::move(nodes), pool);
 }
 

@@ -5,7 +5,7 @@
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/memory_space.hpp>
 
-namespace dic {
+namespace dic::core {
 
 std::vector<DeviceInfo> cuda_devices(std::string& note) {
   std::string why;
@@ -50,4 +50,4 @@ std::vector<CudaCeiling> measure_cuda_ceilings(int ordinal, int repeats) {
   return found;
 }
 
-}  // namespace dic
+}  // namespace dic::core

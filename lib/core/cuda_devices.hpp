@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace dic {
+namespace dic::core {
 
 // A build defines these functions in exactly one file: cuda_devices.cpp or cuda_devices_stub.cpp.
 
@@ -32,4 +32,4 @@ struct CudaCeiling {
 /// Measures GPU number `ordinal` and returns the best of the repeats. Throws DeviceError.
 DIC_INTERNAL_API std::vector<CudaCeiling> measure_cuda_ceilings(int ordinal, int repeats);
 
-}  // namespace dic
+}  // namespace dic::core

@@ -3,7 +3,7 @@
 #include "core/cuda_devices.hpp"
 
 // Stands in for cuda_devices.cpp in builds without CUDA.
-namespace dic {
+namespace dic::core {
 
 std::vector<DeviceInfo> cuda_devices(std::string& note) {
   note = "This dic was built without CUDA.";
@@ -21,4 +21,4 @@ std::vector<CudaCeiling> measure_cuda_ceilings(int, int) {
       "This dic was built without CUDA: use --device cpu, or build it where nvcc is installed.");
 }
 
-}  // namespace dic
+}  // namespace dic::core

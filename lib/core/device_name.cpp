@@ -4,7 +4,7 @@
 #include <dic/error.hpp>
 #include <string_view>
 
-namespace dic {
+namespace dic::core {
 namespace {
 
 [[noreturn]] void refuse(const std::string& text) {
@@ -45,4 +45,4 @@ DeviceName parse_tracking_device(const std::string& text) {
   return name;
 }
 
-}  // namespace dic
+}  // namespace dic::core

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace dic {
+namespace dic::core {
 
 /// The parts of a device string such as "cuda:0,1".
 struct DeviceName {
@@ -18,4 +18,4 @@ DIC_INTERNAL_API DeviceName parse_device(const std::string& text);
 /// Like parse_device(), for tracking and refinement: throws UsageError for "opencl", which cannot do these.
 DeviceName parse_tracking_device(const std::string& text);
 
-}  // namespace dic
+}  // namespace dic::core

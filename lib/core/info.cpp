@@ -41,7 +41,7 @@ BuildInfo build_info() {
   info.libraries = {"OpenCV " DIC_OPENCV_VERSION, "HDF5 " DIC_HDF5_VERSION, "Eigen " DIC_EIGEN_VERSION,
                     "Highway " DIC_HIGHWAY_VERSION};
   info.cuda = DIC_WITH_CUDA;
-  info.devices = cuda_devices(info.cuda_note);
+  info.devices = core::cuda_devices(info.cuda_note);
   info.cpu = cpu_model() + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads";
   info.simd_target = best_simd_target();
   return info;

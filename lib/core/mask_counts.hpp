@@ -7,7 +7,7 @@
 #include "core/parallel.hpp"
 #include "core/raw_vector.hpp"
 
-namespace dic {
+namespace dic::core {
 
 /// Counts the mask pixels inside any rectangle with a summed-area table, which takes 4 bytes per pixel.
 class MaskCounts {
@@ -44,4 +44,4 @@ class MaskCounts {
   RawVector<std::uint32_t> table_;
 };
 
-}  // namespace dic
+}  // namespace dic::core

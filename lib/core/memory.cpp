@@ -219,7 +219,7 @@ MemoryLimit::MemoryLimit(std::size_t bytes, const std::filesystem::path& folder)
 }
 MemoryLimit::~MemoryLimit() { Keeper::instance().remove(this); }
 
-void make_room_in_memory() { Keeper::instance().make_room(); }
+void core::make_room_in_memory() { Keeper::instance().make_room(); }
 
 std::size_t resident_bytes() {
   const OpenFile file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));

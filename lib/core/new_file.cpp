@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace dic {
+namespace dic::core {
 
 namespace fs = std::filesystem;
 
@@ -78,4 +78,4 @@ void NewFile::commit(std::error_code& error) {
   if (!error) temporary_.clear();
 }
 
-}  // namespace dic
+}  // namespace dic::core

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace dic {
+namespace dic::core {
 
 /// A file that is written under a unique temporary name beside its final place and renamed when it is
 /// complete. If the final name is a symbolic link, its target is replaced and the link stays. Devices, pipes
@@ -34,4 +34,4 @@ std::filesystem::path unique_name(const char* ending);
 /// True for names that `unique_name` creates with this ending.
 bool is_unique_name(const std::filesystem::path& name, const char* ending);
 
-}  // namespace dic
+}  // namespace dic::core

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <type_traits>
 
-namespace dic {
+namespace dic::core {
 
 /// Parses a decimal number regardless of the system's locale. Returns nothing if the text holds anything
 /// else, or if the number is not finite or does not fit the type.
@@ -34,4 +34,4 @@ inline std::string number_text(double value) {
   return {digits, end};
 }
 
-}  // namespace dic
+}  // namespace dic::core

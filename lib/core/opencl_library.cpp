@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <dic/error.hpp>
 
-namespace dic::cl {
+namespace dic::core::cl {
 namespace {
 
 constexpr const char* kLibraryName = "libOpenCL.so.1";
@@ -108,4 +108,4 @@ bool has_float64(cl_device_id device) {
   return property<cl_device_fp_config>(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
 }
 
-}  // namespace dic::cl
+}  // namespace dic::core::cl

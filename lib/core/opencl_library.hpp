@@ -11,7 +11,7 @@
 
 /// OpenCL 1.2 through libOpenCL.so.1, which is loaded on first use, so that one program serves machines with
 /// and without it. The build needs only the headers.
-namespace dic::cl {
+namespace dic::core::cl {
 
 #define DIC_OPENCL_FUNCTIONS(use)                                                                           \
   use(clGetPlatformIDs) use(clGetDeviceIDs) use(clGetDeviceInfo) use(clCreateContext) use(clReleaseContext) \
@@ -64,4 +64,4 @@ T property(cl_device_id device, cl_device_info name) {
 std::string text_property(cl_device_id device, cl_device_info name);
 bool has_float64(cl_device_id device);
 
-}  // namespace dic::cl
+}  // namespace dic::core::cl

@@ -10,7 +10,7 @@
 
 #include "core/make_room.hpp"
 
-namespace dic {
+namespace dic::core {
 namespace {
 
 /// A loop that is running. It lives on the stack of the thread that called parallel_for().
@@ -142,4 +142,4 @@ void ThreadPool::parallel_for(std::int64_t n, std::int64_t grain,
   }
 }
 
-}  // namespace dic
+}  // namespace dic::core

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-namespace dic {
+namespace dic::core {
 
 /// Threads that share the work of loops. Each object that users create (Tracker, Matcher, Correlator, ...)
 /// and each job owns one pool and hands it down; there is no global pool, and nothing else creates one
@@ -89,4 +89,4 @@ std::int64_t count_where(ThreadPool& pool, std::int64_t n, const Condition& cond
   return std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
 }
 
-}  // namespace dic
+}  // namespace dic::core

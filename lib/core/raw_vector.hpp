@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace dic {
+namespace dic::core {
 
 /// An allocator that leaves new elements uninitialized.
 template <typename T>
@@ -27,4 +27,4 @@ struct RawAllocator : std::allocator<T> {
 template <typename T>
 using RawVector = std::vector<T, RawAllocator<T>>;
 
-}  // namespace dic
+}  // namespace dic::core

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-namespace dic {
+namespace dic::core {
 namespace {
 
 /// Spins until the condition holds, but not much longer than sleeping and waking would take. Returns false if
@@ -100,4 +100,4 @@ void ThreadTeam::rethrow_failure() {
   std::rethrow_exception(failure_);
 }
 
-}  // namespace dic
+}  // namespace dic::core

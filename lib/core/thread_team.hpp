@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace dic {
+namespace dic::core {
 
 /// Threads that take the same steps at the same time, one for each GPU. Between closely spaced runs they spin
 /// instead of sleeping, because waking a thread takes longer than many of the steps.
@@ -49,4 +49,4 @@ class ThreadTeam {
   std::vector<std::thread> others_;
 };
 
-}  // namespace dic
+}  // namespace dic::core

@@ -11,7 +11,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace dic {
+namespace dic::core {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -43,11 +43,11 @@ void copy_rows(std::byte* to, std::size_t pitch, const std::byte* from, std::ptr
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace dic
+}  // namespace dic::core
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dic {
+namespace dic::core {
 
 HWY_EXPORT(copy_rows);
 
@@ -56,5 +56,5 @@ void copy_rows_uncached(std::byte* to, std::size_t pitch, const std::byte* from,
   HWY_DYNAMIC_DISPATCH(copy_rows)(to, pitch, from, stride, row_bytes, rows);
 }
 
-}  // namespace dic
+}  // namespace dic::core
 #endif

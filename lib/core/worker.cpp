@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace dic {
+namespace dic::core {
 
 Worker::~Worker() {
   {
@@ -38,4 +38,4 @@ void Worker::work() {
   }
 }
 
-}  // namespace dic
+}  // namespace dic::core

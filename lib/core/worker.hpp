@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-namespace dic {
+namespace dic::core {
 
 /// A thread that runs tasks one after the other, in the order in which they were submitted.
 class Worker {
@@ -31,4 +31,4 @@ class Worker {
   std::thread thread_;
 };
 
-}  // namespace dic
+}  // namespace dic::core

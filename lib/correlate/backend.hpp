@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace dic {
+namespace dic::core {
 class ThreadPool;
 }
 
@@ -81,7 +81,7 @@ struct BackendEntry {
   CorrelatePlan (*plan)(const CorrelateShape& shape, const DeviceProperties& device);
   /// Opens the devices with these numbers; an empty list means all of them. pool: for loops on the CPU, lives
   /// longer. Throws DeviceError.
-  std::unique_ptr<Backend> (*open)(std::span<const int> ordinals, ThreadPool& pool);
+  std::unique_ptr<Backend> (*open)(std::span<const int> ordinals, core::ThreadPool& pool);
 };
 
 BackendEntry cpu_backend();

@@ -23,7 +23,9 @@ BackendEntry missing_backend(const char* name) {
       },
       [](std::string_view, const CorrelateShape&) { return std::string(kMessage); },
       [](const CorrelateShape&, const DeviceProperties&) -> CorrelatePlan { throw DeviceError(kMessage); },
-      [](std::span<const int>, ThreadPool&) -> std::unique_ptr<Backend> { throw DeviceError(kMessage); }};
+      [](std::span<const int>, core::ThreadPool&) -> std::unique_ptr<Backend> {
+        throw DeviceError(kMessage);
+      }};
 }
 
 }  // namespace dic::correlate

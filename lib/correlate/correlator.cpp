@@ -23,12 +23,12 @@ std::int64_t Surfaces::checked_offset(Type requested, std::int64_t pair) const {
 }
 
 struct Correlator::Impl {
-  std::unique_ptr<ThreadPool> own_pool;  ///< null if the pool belongs to somebody else
+  std::unique_ptr<core::ThreadPool> own_pool;  ///< null if the pool belongs to somebody else
   const BackendEntry& entry;
   std::unique_ptr<Backend> backend;
   CorrelatePlan plan = {};
 
-  Impl(const DeviceName& device, std::unique_ptr<ThreadPool> own, ThreadPool& pool)
+  Impl(const core::DeviceName& device, std::unique_ptr<core::ThreadPool> own, core::ThreadPool& pool)
       : own_pool(std::move(own)),
         entry(correlate::backend_named(device.backend)),
         backend(entry.open(device.ordinals, pool)) {}
@@ -48,14 +48,14 @@ struct Correlator::Impl {
 };
 
 Correlator::Correlator(const std::string& device, int threads) {
-  const DeviceName name = parse_device(device);
-  auto pool = std::make_unique<ThreadPool>(threads);
-  ThreadPool& shared = *pool;
+  const core::DeviceName name = core::parse_device(device);
+  auto pool = std::make_unique<core::ThreadPool>(threads);
+  core::ThreadPool& shared = *pool;
   impl_ = std::make_unique<Impl>(name, std::move(pool), shared);
 }
 Correlator::Correlator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Correlator correlate::open_correlator(const std::string& device, ThreadPool& pool) {
-  return Correlator(std::make_unique<Correlator::Impl>(parse_device(device), nullptr, pool));
+Correlator correlate::open_correlator(const std::string& device, core::ThreadPool& pool) {
+  return Correlator(std::make_unique<Correlator::Impl>(core::parse_device(device), nullptr, pool));
 }
 Correlator::~Correlator() = default;
 Correlator::Correlator(Correlator&&) noexcept = default;

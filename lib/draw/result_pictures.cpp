@@ -46,14 +46,15 @@ ResultPictures::ResultPictures(const DrawnFields& fields, std::vector<Quantity> 
     : fields_(fields), quantities_(std::move(quantities)), canvases_(std::move(canvases)) {}
 
 /// Draws as many frames at once as there are threads, so that memory does not grow with the sequence.
-void ResultPictures::write(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const {
+void ResultPictures::write(std::span<const Frame> frames, bool parallel_images,
+                           core::ThreadPool& threads) const {
   const auto at_once = static_cast<std::size_t>(threads.size());
   for (; !frames.empty(); frames = frames.subspan(std::min(at_once, frames.size())))
     write_some(frames.first(std::min(at_once, frames.size())), parallel_images, threads);
 }
 
 void ResultPictures::write_some(std::span<const Frame> frames, bool parallel_images,
-                                ThreadPool& threads) const {
+                                core::ThreadPool& threads) const {
   const auto count = std::ssize(frames), each = std::ssize(quantities_);
   std::vector<Image> images(frames.size());
   if (!parallel_images)

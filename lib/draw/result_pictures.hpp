@@ -39,10 +39,11 @@ class ResultPictures {
                                   CanvasFactory canvases);
   /// Draws all quantities of the frames on several threads. Several threads request images only if
   /// `parallel_images` is true. Throws FileError.
-  DIC_INTERNAL_API void write(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const;
+  DIC_INTERNAL_API void write(std::span<const Frame> frames, bool parallel_images,
+                              core::ThreadPool& threads) const;
 
  private:
-  void write_some(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const;
+  void write_some(std::span<const Frame> frames, bool parallel_images, core::ThreadPool& threads) const;
 
   const DrawnFields& fields_;
   std::vector<Quantity> quantities_;

@@ -65,7 +65,7 @@ class Neighbourhoods {
 };
 
 std::vector<Point> find_suspects(const Grid& grid, const Neighbourhoods& neighbourhoods,
-                                 const OutlierOptions& options, ThreadPool& pool) {
+                                 const OutlierOptions& options, core::ThreadPool& pool) {
   std::vector<Point> suspects;
   std::mutex mutex;
   pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
@@ -85,7 +85,7 @@ std::vector<Point> find_suspects(const Grid& grid, const Neighbourhoods& neighbo
 
 }  // namespace
 
-std::int64_t mark_outliers(Field& field, const OutlierOptions& options, ThreadPool& pool) {
+std::int64_t mark_outliers(Field& field, const OutlierOptions& options, core::ThreadPool& pool) {
   if (!options.enabled) return 0;
   const Grid& grid = field.grid();
   Neighbourhoods neighbourhoods(field);
@@ -104,7 +104,7 @@ std::int64_t mark_outliers(Field& field, const OutlierOptions& options, ThreadPo
 }  // namespace fields
 
 std::int64_t mark_outliers(Field& field, const OutlierOptions& options, int threads) {
-  ThreadPool pool(threads);
+  core::ThreadPool pool(threads);
   return fields::mark_outliers(field, options, pool);
 }
 

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-
 namespace dic {
 namespace fields {
 namespace {
@@ -239,7 +238,7 @@ void store_sigma(StrainField& strain, const Field& field, const StrainOptions& o
 /// windows that found the gradient, or null if the window is complete.
 template <typename Visit>
 void for_each_gradient(const Field& field, const std::vector<double>& u, const std::vector<double>& v,
-                       int window, ThreadPool& pool, const Visit& visit) {
+                       int window, core::ThreadPool& pool, const Visit& visit) {
   const Grid& grid = field.grid();
   pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
     CompleteWindows complete(grid, window);
@@ -290,7 +289,7 @@ class SquareSums {
 /// Covariance of the slopes at every node, from draws of errors. As there are few draws, their squares are
 /// summed over the neighbourhood.
 std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOptions& options,
-                                            ThreadPool& pool, const ErrorDraws& errors) {
+                                            core::ThreadPool& pool, const ErrorDraws& errors) {
   const std::size_t nodes = field.status.size();
   std::vector<double> square(nodes), xx(nodes), xy(nodes), yy(nodes);
   for (std::size_t draw = 0; draw + 1 < errors.draws.size(); draw += 2) {
@@ -336,7 +335,7 @@ SlopeCovariance by_positions(const SlopeCovariance& c, const Gradient& x) {
 }
 
 /// Gradients of the positions of a corrected field at its nodes; empty for other fields.
-std::vector<Gradient> position_gradients(const Field& field, int window, ThreadPool& pool) {
+std::vector<Gradient> position_gradients(const Field& field, int window, core::ThreadPool& pool) {
   if (!field.positions) return {};
   const std::vector<double> x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
   std::vector<Gradient> out(x.size(), kNoGradient);
@@ -349,7 +348,7 @@ std::vector<Gradient> position_gradients(const Field& field, int window, ThreadP
 /// Calls visit(node, gradient, slopes) for every node of a field that gets a strain. covariance(node,
 /// partial): covariance of the slopes at a node, or nothing; see for_each_gradient().
 template <typename Covariance, typename Visit>
-void for_each_slope(const Field& field, int window, ThreadPool& pool, const Covariance& covariance,
+void for_each_slope(const Field& field, int window, core::ThreadPool& pool, const Covariance& covariance,
                     const Visit& visit) {
   std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
   remove_torn(field, u, v);
@@ -367,7 +366,7 @@ void for_each_slope(const Field& field, int window, ThreadPool& pool, const Cova
 
 /// Strain of a field with its sigmas, where the covariance of the slopes is known.
 template <typename Covariance>
-StrainField strain_of(const Field& field, const StrainOptions& options, ThreadPool& pool,
+StrainField strain_of(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
                       const Covariance& covariance) {
   StrainField result = missing_strain(field.status.size());
   for_each_slope(field, options.window, pool, covariance,
@@ -380,7 +379,7 @@ StrainField strain_of(const Field& field, const StrainOptions& options, ThreadPo
 
 /// The sigmas of strain_of() alone.
 template <typename Covariance>
-StrainField sigmas_of(const Field& field, const StrainOptions& options, ThreadPool& pool,
+StrainField sigmas_of(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
                       const Covariance& covariance) {
   const NodeValues<float> none(field.status.size(), std::numeric_limits<float>::quiet_NaN());
   StrainField result;
@@ -455,7 +454,7 @@ StrainField with_covariance(const Field& field, int window, const MeasuredSubset
 
 /// The same for errors that are known by draws.
 template <typename Use>
-StrainField with_covariance(const Field& field, const StrainOptions& options, ThreadPool& pool,
+StrainField with_covariance(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
                             const ErrorDraws& errors, const Use& use) {
   const std::vector<SlopeCovariance> covariances = covariances_of(field, options, pool, errors);
   return use([&](std::size_t k, const PartialWindows*) { return covariances[k]; });
@@ -467,7 +466,7 @@ void check(const StrainOptions& options) {
 
 }  // namespace
 
-StrainField compute_strain(const Field& field, const StrainOptions& options, ThreadPool& pool,
+StrainField compute_strain(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
                            const std::optional<MeasuredSubsets>& subsets) {
   check(options);
   if (!subsets)
@@ -477,20 +476,20 @@ StrainField compute_strain(const Field& field, const StrainOptions& options, Thr
                          [&](const auto& covariance) { return strain_of(field, options, pool, covariance); });
 }
 
-StrainField compute_strain(const Field& field, const StrainOptions& options, ThreadPool& pool,
+StrainField compute_strain(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
                            const ErrorDraws& errors) {
   check(options);
   return with_covariance(field, options, pool, errors,
                          [&](const auto& covariance) { return strain_of(field, options, pool, covariance); });
 }
 
-StrainField compute_strain_sigmas(const Field& field, const StrainOptions& options, ThreadPool& pool,
+StrainField compute_strain_sigmas(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
                                   const MeasuredSubsets& subsets) {
   return with_covariance(field, options.window, subsets,
                          [&](const auto& covariance) { return sigmas_of(field, options, pool, covariance); });
 }
 
-StrainField compute_strain_sigmas(const Field& field, const StrainOptions& options, ThreadPool& pool,
+StrainField compute_strain_sigmas(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
                                   const ErrorDraws& errors) {
   return with_covariance(field, options, pool, errors,
                          [&](const auto& covariance) { return sigmas_of(field, options, pool, covariance); });
@@ -512,13 +511,13 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
 
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
                            const std::optional<MeasuredSubsets>& subsets) {
-  ThreadPool pool(threads);
+  core::ThreadPool pool(threads);
   return fields::compute_strain(field, options, pool, subsets);
 }
 
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
                            const ErrorDraws& errors) {
-  ThreadPool pool(threads);
+  core::ThreadPool pool(threads);
   return fields::compute_strain(field, options, pool, errors);
 }
 

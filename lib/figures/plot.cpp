@@ -179,7 +179,7 @@ PlotSummary plot(const PlotJob& job) {
   const Json settings = settings_of(result);
   const std::optional<Camera> camera = camera_of(settings);
   const std::vector<int> frames = chosen_frames(job, result.frame_count());
-  ThreadPool threads(job.threads);
+  core::ThreadPool threads(job.threads);
   const draw::ResultFields fields(result, camera ? &*camera : nullptr);
   std::vector<draw::Quantity> quantities;
   for (const std::string& name : job.fields) quantities.push_back(quantity(job, result, fields, name));

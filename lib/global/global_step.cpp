@@ -57,7 +57,7 @@ struct Measurement {
 
 /// Random errors of the subsets with the mean variance of u and v, one draw per column.
 Eigen::MatrixXd draw_errors(const Measurement& measurement, const MeasuredSubsets& subsets,
-                            ThreadPool& pool) {
+                            core::ThreadPool& pool) {
   return measurement.variance().cwiseSqrt().asDiagonal() *
          subset_errors(measurement.mesh, subsets, kErrors, pool);
 }
@@ -73,7 +73,7 @@ class Step {
   /// The values that the subsets should measure of the field in each column.
   Eigen::MatrixXd mean(const Eigen::MatrixXd& fields) const { return mean_ * fields; }
   /// The field that the global step finds from the measurement in each column at a resolution.
-  Eigen::MatrixXd left(const Eigen::MatrixXd& columns, double resolution, ThreadPool& pool) {
+  Eigen::MatrixXd left(const Eigen::MatrixXd& columns, double resolution, core::ThreadPool& pool) {
     system_.set_penalty(transfer_.penalty_of(resolution));
     return system_.alternate(columns, pool);
   }
@@ -91,7 +91,7 @@ struct Solution {
   Level measured, expected;  ///< expected: values that the subsets should measure of the finest level
 
   Solution(const Measurement& measurement, const MeasuredSubsets& subsets,
-           const std::vector<double>& resolutions, ThreadPool& pool) {
+           const std::vector<double>& resolutions, core::ThreadPool& pool) {
     Step step(measurement, subsets);
     Eigen::MatrixXd columns(measurement.mesh.size(), 2 + kErrors);
     columns << measurement.values, draw_errors(measurement, subsets, pool);
@@ -160,7 +160,7 @@ void keep_subset_sigma(Field& field) {
 }
 
 ErrorDraws solve(Field& field, const MeasuredSubsets& subsets, const std::vector<double>& resolutions,
-                 ThreadPool& pool) {
+                 core::ThreadPool& pool) {
   keep_subset_sigma(field);
   const Measurement measurement(field, field.subset_sigma_u, field.subset_sigma_v);
   const Mesh& mesh = measurement.mesh;
@@ -188,7 +188,7 @@ ErrorDraws solve(Field& field, const MeasuredSubsets& subsets, const std::vector
 }
 
 ErrorDraws solve_errors(const Field& field, const MeasuredSubsets& subsets,
-                        const std::vector<double>& resolutions, ThreadPool& pool) {
+                        const std::vector<double>& resolutions, core::ThreadPool& pool) {
   const Measurement measurement(field, field.subset_sigma_u, field.subset_sigma_v);
   const Mesh& mesh = measurement.mesh;
   if (mesh.size() == 0) return {};
@@ -222,12 +222,12 @@ std::vector<double> resolutions_of(const MeasuredSubsets& subsets, const GlobalO
 }  // namespace
 
 ErrorDraws global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
-                       ThreadPool& pool) {
+                       core::ThreadPool& pool) {
   return solve(field, subsets, resolutions_of(subsets, options, field.grid().step), pool);
 }
 
 ErrorDraws global_errors(const Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
-                         ThreadPool& pool) {
+                         core::ThreadPool& pool) {
   if (field.resolution.empty() || field.subset_sigma_u.empty() || field.subset_sigma_v.empty())
     throw UsageError("The field has no results of the global step: call global_step() first.");
   const auto resolutions = resolutions_of(subsets, options, field.grid().step);
@@ -248,13 +248,13 @@ double least_resolution(const MeasuredSubsets& subsets, int step) {
 
 ErrorDraws global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
                        int threads) {
-  ThreadPool pool(threads);
+  core::ThreadPool pool(threads);
   return global::global_step(field, subsets, options, pool);
 }
 
 ErrorDraws global_errors(const Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
                          int threads) {
-  ThreadPool pool(threads);
+  core::ThreadPool pool(threads);
   return global::global_errors(field, subsets, options, pool);
 }
 

@@ -8,8 +8,8 @@
 namespace dic::global {
 
 ErrorDraws global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
-                       ThreadPool& pool);
+                       core::ThreadPool& pool);
 ErrorDraws global_errors(const Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
-                         ThreadPool& pool);
+                         core::ThreadPool& pool);
 
 }  // namespace dic::global

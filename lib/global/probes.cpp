@@ -68,7 +68,8 @@ Eigen::VectorXd errors(const Mesh& mesh, const Kernel& kernel, std::uint64_t key
 
 }  // namespace
 
-Eigen::MatrixXd subset_errors(const Mesh& mesh, const MeasuredSubsets& subsets, int count, ThreadPool& pool) {
+Eigen::MatrixXd subset_errors(const Mesh& mesh, const MeasuredSubsets& subsets, int count,
+                              core::ThreadPool& pool) {
   const Kernel kernel(subsets);
   Eigen::MatrixXd out(mesh.size(), count);
   pool.parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end, int) {

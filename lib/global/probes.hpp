@@ -11,6 +11,7 @@ namespace dic::global {
 /// Random errors of overlapping subsets of even texture, with unit variance and correlated by the pixels that
 /// subsets share. [nodes of the mesh x count]; the columns are independent of each other, and the same in
 /// every run.
-Eigen::MatrixXd subset_errors(const Mesh& mesh, const MeasuredSubsets& subsets, int count, ThreadPool& pool);
+Eigen::MatrixXd subset_errors(const Mesh& mesh, const MeasuredSubsets& subsets, int count,
+                              core::ThreadPool& pool);
 
 }  // namespace dic::global

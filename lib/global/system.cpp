@@ -23,7 +23,7 @@ Eigen::VectorXd System::alternate(const Eigen::VectorXd& measured) const {
   return field;
 }
 
-Eigen::MatrixXd System::alternate(const Eigen::MatrixXd& measured, ThreadPool& pool) const {
+Eigen::MatrixXd System::alternate(const Eigen::MatrixXd& measured, core::ThreadPool& pool) const {
   Eigen::MatrixXd fields(measured.rows(), measured.cols());
   pool.parallel_for(measured.cols(), 1, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t k = begin; k < end; ++k) fields.col(k) = alternate(Eigen::VectorXd(measured.col(k)));

@@ -23,7 +23,7 @@ class System {
   /// Factorizes the system for this penalty, > 0.
   void set_penalty(double penalty);
   /// The field after kAlternations alternations, for each column of measurements.
-  Eigen::MatrixXd alternate(const Eigen::MatrixXd& measured, ThreadPool& pool) const;
+  Eigen::MatrixXd alternate(const Eigen::MatrixXd& measured, core::ThreadPool& pool) const;
 
  private:
   Eigen::VectorXd alternate(const Eigen::VectorXd& measured) const;

@@ -45,7 +45,7 @@ std::string checked_ending(const fs::path& path, const RasterFormat& image) {
 /// Writes a file completely or not at all.
 void write_bytes(const fs::path& path, std::span<const std::uint8_t> bytes) {
   std::error_code failure;
-  NewFile target(path, failure);
+  core::NewFile target(path, failure);
   if (failure) refuse(path, failure.value());
   errno = 0;
   std::ofstream file(target.temporary(), std::ios::binary);

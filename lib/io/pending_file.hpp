@@ -30,7 +30,7 @@ class PendingFile {
 
  private:
   std::filesystem::path path_;
-  std::optional<NewFile> file_;  ///< removes what was written unless it was committed
+  std::optional<core::NewFile> file_;  ///< removes what was written unless it was committed
 };
 
 /// Text that is written piece by piece into a PendingFile. Throws FileError wherever the system refuses.

@@ -64,7 +64,7 @@ bool is_better(const Candidate& a, const Candidate& b) {
 
 }  // namespace
 
-std::vector<Candidate> find_candidates(const SurfaceView& surface, double lowest, ThreadPool& pool) {
+std::vector<Candidate> find_candidates(const SurfaceView& surface, double lowest, core::ThreadPool& pool) {
   std::vector<float> row_maxima(surface.ny, -std::numeric_limits<float>::infinity());
   std::vector<std::vector<Candidate>> found(pool.size());
   const auto search_block = [&](int begin, int end, int y, int worker) {

@@ -24,6 +24,6 @@ struct SurfaceView {
 
 /// Finds the local maxima among 8 neighbours whose value is at least `lowest`, best estimate first. If there
 /// are none, returns the highest value of all. A plateau may count more than once.
-std::vector<Candidate> find_candidates(const SurfaceView& surface, double lowest, ThreadPool& pool);
+std::vector<Candidate> find_candidates(const SurfaceView& surface, double lowest, core::ThreadPool& pool);
 
 }  // namespace dic::match

@@ -27,7 +27,7 @@ std::string size_text(int width, int height) {
   return std::to_string(width) + " x " + std::to_string(height) + " px";
 }
 
-Correlator make_correlator(const std::string& device, ThreadPool& pool) {
+Correlator make_correlator(const std::string& device, core::ThreadPool& pool) {
   if (device != "auto") return correlate::open_correlator(device, pool);
   try {
     return correlate::open_correlator("cuda", pool);
@@ -112,7 +112,7 @@ std::vector<std::string> MatchOptions::validate() const {
 
 struct Matcher::Impl {
   MatchOptions options;
-  ThreadPool pool;
+  core::ThreadPool pool;
   Correlator correlator;
   std::vector<Template> templates;
   Surfaces surfaces;

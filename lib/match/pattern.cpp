@@ -135,7 +135,7 @@ Template make_template(ImageView values, ImageView mask) {
   return made;
 }
 
-TemplateWarp::TemplateWarp(const Template& source, double scale, ThreadPool& pool)
+TemplateWarp::TemplateWarp(const Template& source, double scale, core::ThreadPool& pool)
     : source_(source), scale_(scale), spline_(reduced_detail(source.values, scale), pool) {}
 
 /// True if every pixel around the position is inside the mask, so that no masked pixel leaks in.

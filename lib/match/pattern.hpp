@@ -37,7 +37,7 @@ struct Pattern {
 /// Rotates one template, scaled once, by any angle.
 class TemplateWarp {
  public:
-  TemplateWarp(const Template& source, double scale, ThreadPool& pool);
+  TemplateWarp(const Template& source, double scale, core::ThreadPool& pool);
   /// The pattern at an angle; nothing if it exceeds the maximum size, or if fewer than two of its pixels
   /// count.
   std::optional<Pattern> at(double rotation_deg, int max_width, int max_height) const;

@@ -49,7 +49,7 @@ double dot(const T* samples, std::ptrdiff_t stride, const std::array<double, kTa
 
 }  // namespace
 
-QuinticSpline::QuinticSpline(ImageView image, ThreadPool& pool) {
+QuinticSpline::QuinticSpline(ImageView image, core::ThreadPool& pool) {
   Image relative(image.size(), ScalarType::f32);
   visit_scalar(image.type, [&]<typename T>(T) {
     offset_ = static_cast<double>(image.row<T>(0)[0]);

@@ -11,7 +11,7 @@ namespace dic::match {
 /// An image as a prefiltered quintic B-spline, which passes through the pixels and is smooth in between.
 class QuinticSpline {
  public:
-  QuinticSpline(ImageView image, ThreadPool& pool);
+  QuinticSpline(ImageView image, core::ThreadPool& pool);
 
   /// Value at (x, y), which may lie up to 1 px outside the outermost pixel centres.
   double at(double x, double y) const;

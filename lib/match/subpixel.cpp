@@ -20,7 +20,7 @@ constexpr double kNoContrast = 1e-12;
 /// The elements inside the pattern's mask with the image's values at the same places.
 class Comparison {
  public:
-  Comparison(const Pattern& pattern, ImageView image, const Candidate& at, ThreadPool& pool)
+  Comparison(const Pattern& pattern, ImageView image, const Candidate& at, core::ThreadPool& pool)
       : width_(pattern.values.width()),
         height_(pattern.values.height()),
         left_(std::max(at.x - kContext, 0)),
@@ -127,7 +127,7 @@ std::optional<Eigen::Vector2d> best_offset(Comparison& comparison) {
 }  // namespace
 
 SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate,
-                         Criterion method, ThreadPool& pool) {
+                         Criterion method, core::ThreadPool& pool) {
   Comparison comparison(pattern, image, candidate, pool);
   const auto offset =
       best_offset(comparison).value_or(Eigen::Vector2d(candidate.offset_x, candidate.offset_y));

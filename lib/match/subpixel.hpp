@@ -17,6 +17,6 @@ struct SubpixelFit {
 
 /// Refines the position of a candidate to a fraction of a pixel.
 SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate,
-                         Criterion method, ThreadPool& pool);
+                         Criterion method, core::ThreadPool& pool);
 
 }  // namespace dic::match

@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 /// field_strain() on the threads of a caller.
 StrainField strain_of(const Field& field, const ResultStrain& basis, const StrainOptions& options,
-                      ThreadPool& pool) {
+                      core::ThreadPool& pool) {
   if (basis.global.enabled && basis.subsets)
     return fields::compute_strain(field, options, pool,
                                   global::global_errors(field, *basis.subsets, basis.global, pool));
@@ -131,7 +131,7 @@ class Change {
 
   const Result& result_;
   const ResultStrainJob& job_;
-  ThreadPool pool_;
+  core::ThreadPool pool_;
   hdf5::OutputFile file_;
 };
 
@@ -190,7 +190,7 @@ ResultStrain strain_basis(const Result& result) {
 
 StrainField field_strain(const Field& field, const ResultStrain& basis, const StrainOptions& options,
                          int threads) {
-  ThreadPool pool(threads);
+  core::ThreadPool pool(threads);
   return strain_of(field, basis, options, pool);
 }
 

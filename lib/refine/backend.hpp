@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <string>
 
-namespace dic {
+namespace dic::core {
 class ThreadPool;
 }
 
@@ -46,7 +46,7 @@ class Backend {
 };
 
 /// pool: lives longer than the backend.
-std::unique_ptr<Backend> open_cpu(const RefineOptions& options, ThreadPool& pool);
+std::unique_ptr<Backend> open_cpu(const RefineOptions& options, core::ThreadPool& pool);
 /// Opens a GPU. Builds without CUDA define it in cuda/backend_cuda_stub.cpp. Throws DeviceError.
 std::unique_ptr<Backend> open_cuda(const RefineOptions& options, int ordinal);
 

@@ -204,24 +204,24 @@ void clear_outermost(PaddedImage& gradient) {
   for (int y = 0; y < h; ++y) *gradient.at(0, y) = *gradient.at(w - 1, y) = 0;
 }
 
-float largest(const PaddedImage& image, ThreadPool& pool) {
+float largest(const PaddedImage& image, core::ThreadPool& pool) {
   std::vector<float> of_rows(image.height());
-  for_each_row(pool, image.height(), [&](int row) {
+  core::for_each_row(pool, image.height(), [&](int row) {
     of_rows[row] = *std::max_element(image.at(0, row), image.at(0, row) + image.width());
   });
   return std::max(0.0f, *std::ranges::max_element(of_rows));
 }
 
 /// Sets all pixels that are not 0 to 1.
-void binarize(PaddedImage& image, ThreadPool& pool) {
-  for_each_row(pool, image.height(), [&](int row) {
+void binarize(PaddedImage& image, core::ThreadPool& pool) {
+  core::for_each_row(pool, image.height(), [&](int row) {
     for (int i = 0; i < image.width(); ++i) *image.at(i, row) = *image.at(i, row) != 0 ? 1.0f : 0.0f;
   });
 }
 
 /// A mask that is 255 in the squares of 3x3 px whose pixels all have the largest value of their type; empty
 /// if there is no such square.
-Image saturated_pixels(ImageView image, ThreadPool& pool) {
+Image saturated_pixels(ImageView image, core::ThreadPool& pool) {
   Image out;
   visit_scalar(image.type, [&](auto element) {
     using T = decltype(element);
@@ -234,7 +234,7 @@ Image saturated_pixels(ImageView image, ThreadPool& pool) {
         return true;
       };
       std::vector<std::uint8_t> has_some(image.height);  // rows with at least one such value
-      for_each_row(pool, image.height, [&](int y) {
+      core::for_each_row(pool, image.height, [&](int y) {
         const T* row = image.row<T>(y);
         has_some[y] = std::find(row, row + image.width, most) != row + image.width;
       });
@@ -253,7 +253,7 @@ Image saturated_pixels(ImageView image, ThreadPool& pool) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const RefineOptions& o, ThreadPool& threads)
+  CpuBackend(const RefineOptions& o, core::ThreadPool& threads)
       : options(o), gradient_gain(icgn::gradient_noise_gain(o.interpolation, o.smoothing)), pool(threads) {
     set_subset(options.subset);
   }
@@ -319,7 +319,7 @@ class CpuBackend final : public Backend {
     const auto some = [&](std::int64_t begin, std::int64_t end, int) {
       if (stop.stop_requested()) return;
       for (std::int64_t k = begin; k < end; ++k) {
-        make_room_in_memory();
+        core::make_room_in_memory();
         batch.results[k] = refine_point(points[batch.points[k]], matrix(batch.points[k]), batch.starts[k],
                                         options.max_iterations);
       }
@@ -331,7 +331,7 @@ class CpuBackend final : public Backend {
     const auto some = [&](std::int64_t begin, std::int64_t end, int) {
       std::vector<float> own(values_per_point(parameters()));
       for (std::int64_t k = begin; k < end && !stop.stop_requested(); ++k) {
-        make_room_in_memory();
+        core::make_room_in_memory();
         const SubsetPart& part = batch.parts[k];
         PreparedPoint p;
         p.x = points[part.point].x;
@@ -409,7 +409,7 @@ class CpuBackend final : public Backend {
   }
 
   /// Cuts the rectangle to its pixels inside the ROI; returns false if these are fewer than `least`.
-  bool clip_to_roi(PreparedPoint& p, const MaskCounts& roi, double least) const {
+  bool clip_to_roi(PreparedPoint& p, const core::MaskCounts& roi, double least) const {
     SubsetRect& rect = p.rect;
     const auto inside = [&](int left, int right, int top, int bottom) {
       return roi.inside(p.x + left, p.y + top, right - left + 1, bottom - top + 1);
@@ -787,19 +787,19 @@ class CpuBackend final : public Backend {
 
   RefineOptions options;
   double gradient_gain;  // gain of noise from the image to its gradient
-  ThreadPool& pool;
+  core::ThreadPool& pool;
   std::optional<WeightTable> window, squared_window;  // empty if all pixels have the same weight
   PaddedImage reference, dx, dy, inside_roi, current;
   Image saturated_reference, saturated_current;  // masks, see saturated_pixels()
   double grey_scale = 1;                         // largest grey value of the reference over 255
-  std::optional<MaskCounts> roi_counts;
-  RawVector<PreparedPoint> points;
-  RawVector<float> values;
+  std::optional<core::MaskCounts> roi_counts;
+  core::RawVector<PreparedPoint> points;
+  core::RawVector<float> values;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> open_cpu(const RefineOptions& options, ThreadPool& pool) {
+std::unique_ptr<Backend> open_cpu(const RefineOptions& options, core::ThreadPool& pool) {
   return std::make_unique<CpuBackend>(options, pool);
 }
 
@@ -807,7 +807,8 @@ struct SubsetSigmas::Impl {
   CpuBackend backend;
 };
 
-SubsetSigmas::SubsetSigmas(const RefineOptions& options, ThreadPool& pool, ImageView reference, ImageView roi)
+SubsetSigmas::SubsetSigmas(const RefineOptions& options, core::ThreadPool& pool, ImageView reference,
+                           ImageView roi)
     : impl_(new Impl{CpuBackend(options, pool)}) {
   impl_->backend.set_image(reference, roi);
 }

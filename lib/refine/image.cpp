@@ -5,10 +5,10 @@
 
 namespace dic::refine {
 
-PaddedImage::PaddedImage(int width, int height, ThreadPool& pool)
+PaddedImage::PaddedImage(int width, int height, core::ThreadPool& pool)
     : width_(width), height_(height), stride_((width + 2 * kMargin + kTail + 15) / 16 * 16) {
   data_ = PixelMemory::uninitialized((stride_ * (height + 2 * kMargin) + kTail) * sizeof(float));
-  for_each_row(pool, height, [&](int y) {
+  core::for_each_row(pool, height, [&](int y) {
     std::fill(at(-kMargin, y), at(0, y), 0.0F);
     std::fill(at(width, y), at(-kMargin, y + 1), 0.0F);
   });
@@ -27,7 +27,7 @@ void PaddedImage::reflect_margin() {
         *at(x, y) = point_reflected([&](int i) { return *at(x, i); }, height_, y);
 }
 
-PaddedImage to_float(ImageView image, ThreadPool& pool) {
+PaddedImage to_float(ImageView image, core::ThreadPool& pool) {
   PaddedImage out(image.width, image.height, pool);
   visit_scalar(image.type, [&](auto element) {
     pool.parallel_for(image.height, 64, [&](std::int64_t begin, std::int64_t end, int) {

@@ -21,7 +21,7 @@ class PaddedImage {
 
   PaddedImage() = default;
   /// Sets the margin and the tails of the rows to zero; the pixels must be written before they are read.
-  PaddedImage(int width, int height, ThreadPool& pool);
+  PaddedImage(int width, int height, core::ThreadPool& pool);
 
   int width() const { return width_; }
   int height() const { return height_; }
@@ -42,7 +42,7 @@ class PaddedImage {
 };
 
 /// Converts an image to floats with unchanged values; the margin is zero.
-PaddedImage to_float(ImageView image, ThreadPool& pool);
+PaddedImage to_float(ImageView image, core::ThreadPool& pool);
 
 /// Size of a band of rows, bytes. Columns of images much larger than that are filtered band by band; the
 /// result does not depend on it.
@@ -51,11 +51,11 @@ constexpr std::size_t kColumnBandBytes = std::size_t{32} << 20;
 /// Computes the B-spline coefficients of an image (Unser, Aldroubi & Eden 1993; continued beyond the edges by
 /// point reflection: the natural spline), times 1/36 (cubic) or 1/14400 (quintic), the factor that
 /// `scaled_spline_weights` omits.
-void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out, ThreadPool& pool,
-                         std::size_t band_bytes = kColumnBandBytes);
+void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out,
+                         core::ThreadPool& pool, std::size_t band_bytes = kColumnBandBytes);
 
 /// Computes the gradient of the image's spline at its pixels, grey levels per px.
 void spline_gradient(const PaddedImage& image, Interpolation interpolation, PaddedImage& dx, PaddedImage& dy,
-                     ThreadPool& pool, std::size_t band_bytes = kColumnBandBytes);
+                     core::ThreadPool& pool, std::size_t band_bytes = kColumnBandBytes);
 
 }  // namespace dic::refine

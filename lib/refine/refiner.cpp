@@ -18,8 +18,9 @@ ShapeParameters truncated(ShapeParameters s, int order) {
 
 namespace {
 
-std::unique_ptr<Backend> open(const RefineOptions& options, ThreadPool& pool, const std::string& device) {
-  const DeviceName name = parse_tracking_device(device);
+std::unique_ptr<Backend> open(const RefineOptions& options, core::ThreadPool& pool,
+                              const std::string& device) {
+  const core::DeviceName name = core::parse_tracking_device(device);
   if (name.backend == "cpu") return open_cpu(options, pool);
   if (name.ordinals.size() != 1) throw UsageError("The refinement runs on one GPU: use cuda or cuda:N.");
   return open_cuda(options, name.ordinals.front());
@@ -38,13 +39,14 @@ void check_point(std::int64_t point, std::int64_t points) {
 }  // namespace refine
 
 struct Refiner::Impl {
-  std::unique_ptr<ThreadPool> own_pool;  // null if the pool belongs to somebody else
+  std::unique_ptr<core::ThreadPool> own_pool;  // null if the pool belongs to somebody else
   RefineOptions options;
   std::unique_ptr<refine::Backend> backend;
   int width = 0, height = 0;  // size of the reference
   std::int64_t points = 0;
 
-  Impl(const RefineOptions& o, const std::string& device, std::unique_ptr<ThreadPool> own, ThreadPool& pool)
+  Impl(const RefineOptions& o, const std::string& device, std::unique_ptr<core::ThreadPool> own,
+       core::ThreadPool& pool)
       : own_pool(std::move(own)), options(o) {
     const auto problems = options.validate();
     if (!problems.empty()) throw UsageError(problems.front());
@@ -53,12 +55,13 @@ struct Refiner::Impl {
 };
 
 Refiner::Refiner(const RefineOptions& options, const std::string& device, int threads) {
-  auto pool = std::make_unique<ThreadPool>(threads);
-  ThreadPool& shared = *pool;
+  auto pool = std::make_unique<core::ThreadPool>(threads);
+  core::ThreadPool& shared = *pool;
   impl_ = std::make_unique<Impl>(options, device, std::move(pool), shared);
 }
 Refiner::Refiner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Refiner refine::open_refiner(const RefineOptions& options, const std::string& device, ThreadPool& pool) {
+Refiner refine::open_refiner(const RefineOptions& options, const std::string& device,
+                             core::ThreadPool& pool) {
   return Refiner(std::make_unique<Refiner::Impl>(options, device, nullptr, pool));
 }
 Refiner::~Refiner() = default;

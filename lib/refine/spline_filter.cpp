@@ -207,7 +207,7 @@ constexpr std::size_t kLargeImage = 8;
 
 class Scratch {
  public:
-  Scratch(const ThreadPool& pool, int n) {
+  Scratch(const core::ThreadPool& pool, int n) {
     for (int i = 0; i < pool.size(); ++i) {
       memory_.push_back(hwy::AllocateAligned<float>(static_cast<std::size_t>(2) * n * kBlock));
       std::fill_n(memory_.back().get(), static_cast<std::size_t>(2) * n * kBlock, 0.0f);
@@ -222,7 +222,7 @@ class Scratch {
 /// Filters along rows. row(y, buffer) returns line y as floats, converted into `buffer` if necessary.
 template <typename RowOf>
 void along_rows(int width, int height, const RowOf& row, PaddedImage& out, const LineFilter& filter,
-                ThreadPool& pool) {
+                core::ThreadPool& pool) {
   Scratch scratch(pool, width);
   std::vector<std::vector<float>> converted(pool.size(),
                                             std::vector<float>(static_cast<std::size_t>(width) * kBlock));
@@ -241,7 +241,7 @@ void along_rows(int width, int height, const RowOf& row, PaddedImage& out, const
 }
 
 void along_whole_columns(const PaddedImage& in, PaddedImage& out, const LineFilter& filter,
-                         ThreadPool& pool) {
+                         core::ThreadPool& pool) {
   Scratch scratch(pool, in.height());
   pool.parallel_for(in.width(), kBlock, [&](std::int64_t begin, std::int64_t end, int worker) {
     const int x = static_cast<int>(begin);
@@ -256,7 +256,7 @@ void along_whole_columns(const PaddedImage& in, PaddedImage& out, const LineFilt
 class BandedColumns {
  public:
   BandedColumns(const PaddedImage& in, PaddedImage& out, int rows, Interpolation interpolation,
-                ThreadPool& pool)
+                core::ThreadPool& pool)
       : in_(in),
         out_(out),
         rows_(rows),
@@ -321,12 +321,12 @@ class BandedColumns {
   PaddedImage& out_;
   const int rows_;
   const Interpolation interpolation_;
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   Scratch scratch_;
   hwy::AlignedFreeUniquePtr<float[]> state_, ends_;  ///< rows of all columns that the next band needs
 };
 
-void along_columns(const PaddedImage& in, PaddedImage& out, const LineFilter& filter, ThreadPool& pool,
+void along_columns(const PaddedImage& in, PaddedImage& out, const LineFilter& filter, core::ThreadPool& pool,
                    std::size_t band_bytes) {
   constexpr std::size_t least = 64;  // rows; more than a pole's horizon
   const std::size_t row_bytes = in.stride() * sizeof(float), rows = std::max(least, band_bytes / row_bytes);
@@ -338,14 +338,14 @@ void along_columns(const PaddedImage& in, PaddedImage& out, const LineFilter& fi
   if (filter.derivative) columns.differentiate();
 }
 
-void fit(PaddedImage& image, int width, int height, ThreadPool& pool) {
+void fit(PaddedImage& image, int width, int height, core::ThreadPool& pool) {
   if (image.width() != width || image.height() != height) image = PaddedImage(width, height, pool);
 }
 
 }  // namespace
 
-void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out, ThreadPool& pool,
-                         std::size_t band_bytes) {
+void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out,
+                         core::ThreadPool& pool, std::size_t band_bytes) {
   fit(out, image.width, image.height, pool);
   visit_scalar(image.type, [&](auto element) {
     const auto row = [&](int y, float* buffer) -> const float* {
@@ -360,7 +360,7 @@ void spline_coefficients(ImageView image, Interpolation interpolation, PaddedIma
 }
 
 void spline_gradient(const PaddedImage& image, Interpolation interpolation, PaddedImage& dx, PaddedImage& dy,
-                     ThreadPool& pool, std::size_t band_bytes) {
+                     core::ThreadPool& pool, std::size_t band_bytes) {
   fit(dx, image.width(), image.height(), pool);
   fit(dy, image.width(), image.height(), pool);
   const auto row = [&](int y, float*) { return image.at(0, y); };

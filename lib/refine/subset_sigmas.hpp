@@ -13,7 +13,7 @@ namespace dic::refine {
 class SubsetSigmas {
  public:
   /// roi: 0 or 255, as large as the reference; or empty. pool: lives longer.
-  SubsetSigmas(const RefineOptions& options, ThreadPool& pool, ImageView reference, ImageView roi);
+  SubsetSigmas(const RefineOptions& options, core::ThreadPool& pool, ImageView reference, ImageView roi);
   ~SubsetSigmas();
 
   /// The larger of sigma_u and sigma_v at every point (x, y), px, for noise of 1 grey level, by the matrix of

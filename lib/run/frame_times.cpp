@@ -19,7 +19,7 @@ std::vector<double> read_times(const std::filesystem::path& file) {
     const std::size_t begin = line.find_first_not_of(" \t\r");
     if (begin == std::string::npos || line[begin] == '#') continue;
     const std::string word = line.substr(begin, line.find_first_of(",; \t\r", begin) - begin);
-    if (const auto time = parse_number<double>(word))
+    if (const auto time = core::parse_number<double>(word))
       times.push_back(*time);
     else if (!times.empty())
       throw FileError("The times " + file.string() + " cannot be used: line " + std::to_string(number) +

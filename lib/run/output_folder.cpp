@@ -193,7 +193,7 @@ fs::path OutputFolder::find_unfinished() const {
   };
   for (fs::directory_iterator entry(folder_, ignored), end; !ignored && entry != end;
        entry.increment(ignored))
-    if (is_unique_name(entry->path().filename(), kCollectionEnding) && has_frames(entry->path()))
+    if (core::is_unique_name(entry->path().filename(), kCollectionEnding) && has_frames(entry->path()))
       return entry->path();
   return earlier_.contains(kFramesName) && has_frames(folder_) ? folder_ : fs::path();
 }
@@ -214,7 +214,7 @@ void OutputFolder::begin() {
   if (!resumed_.empty()) return;
   std::error_code ignored;
   if (replaces())
-    collection_ = folder_ / unique_name(kCollectionEnding);
+    collection_ = folder_ / core::unique_name(kCollectionEnding);
   else
     fs::remove(list_path(), ignored);
 }
@@ -233,8 +233,8 @@ void OutputFolder::remove_leftovers() const {
          entry.increment(ignored)) {
       const fs::path name = entry->path().filename();
       const auto type = entry->symlink_status(ignored).type();
-      if ((type == fs::file_type::regular && NewFile::is_temporary(name)) ||
-          (type == fs::file_type::directory && is_unique_name(name, kCollectionEnding)))
+      if ((type == fs::file_type::regular && core::NewFile::is_temporary(name)) ||
+          (type == fs::file_type::directory && core::is_unique_name(name, kCollectionEnding)))
         leftovers.push_back(entry->path());
     }
   std::erase(leftovers, collection_);

@@ -104,7 +104,7 @@ class Results {
 
   const TrackJob& job_;
   OutputFolder folder_;
-  ThreadPool threads_;  ///< threads that draw pictures
+  core::ThreadPool threads_;  ///< threads that draw pictures
   ResultInfo info_;
   std::filesystem::path result_path_;
   Grid grid_;

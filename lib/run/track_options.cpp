@@ -31,7 +31,7 @@ std::string listed(const std::vector<std::string>& words) {
 }
 
 std::string text_of(int value) { return std::to_string(value); }
-std::string text_of(double value) { return number_text(value); }
+std::string text_of(double value) { return core::number_text(value); }
 std::string text_of(bool value) { return value ? "true" : "false"; }
 
 bool flag_of(const std::string& name, const std::string& text) {
@@ -71,7 +71,7 @@ TrackOption number(const std::string& name, const std::string& placeholder, Memb
                    const std::string& help) {
   using Number = std::remove_cvref_t<decltype(member(std::declval<TrackJob&>()))>;
   const auto set = [=](TrackJob& job, const std::string& text) {
-    const std::optional<Number> value = parse_number<Number>(text);
+    const std::optional<Number> value = core::parse_number<Number>(text);
     if (!value) refuse(name, kNumberWords<Number>, text);
     member(job) = *value;
   };
@@ -89,7 +89,7 @@ TrackOption number_or(const std::string& word, const std::string& name, const st
                       Member member, const std::string& help) {
   using Number = typename std::remove_cvref_t<decltype(member(std::declval<TrackJob&>()))>::value_type;
   const auto set = [=](TrackJob& job, const std::string& text) {
-    const std::optional<Number> value = parse_number<Number>(text);
+    const std::optional<Number> value = core::parse_number<Number>(text);
     if (text != word && !(value && *value >= 0))
       refuse(name, word + " or " + kNumberWords<Number> + " of at least 0", text);
     member(job) = value;
@@ -134,7 +134,7 @@ TrackOption text(const std::string& name, const std::string& placeholder, Member
 Roi::Rect rect_of(const std::string& name, const std::string& text) {
   std::vector<int> values;
   for (const std::string& part : split(text, ','))
-    if (const auto value = parse_number<int>(part)) values.push_back(*value);
+    if (const auto value = core::parse_number<int>(part)) values.push_back(*value);
   if (values.size() != 4 || std::ranges::count(text, ',') != 3)
     refuse(name, "four whole numbers x,y,width,height", text);
   return {values[0], values[1], values[2], values[3]};
@@ -150,8 +150,9 @@ Roi::Polygon polygon_of(const std::string& name, const std::string& text) {
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     const std::size_t comma = word.find(',');
-    const auto x = parse_number<double>(word.substr(0, comma));
-    const auto y = comma == std::string::npos ? std::nullopt : parse_number<double>(word.substr(comma + 1));
+    const auto x = core::parse_number<double>(word.substr(0, comma));
+    const auto y =
+        comma == std::string::npos ? std::nullopt : core::parse_number<double>(word.substr(comma + 1));
     if (!x || !y) refuse(name, "corners as \"x,y x,y ...\"", text);
     polygon.push_back({*x, *y});
   }
@@ -206,7 +207,7 @@ TrackOption max_memory() {
   constexpr std::int64_t kMega = 1 << 20, kGiga = 1 << 30, kMost = std::int64_t{1} << 24;
   const auto set = [](TrackJob& job, const std::string& text) {
     const std::int64_t unit = text.ends_with('G') ? kGiga : text.ends_with('M') ? kMega : 0;
-    const auto value = parse_number<int>(unit ? text.substr(0, text.size() - 1) : text);
+    const auto value = core::parse_number<int>(unit ? text.substr(0, text.size() - 1) : text);
     if (!value || *value < 0 || (unit == 0 && *value != 0) || *value > kMost)
       refuse("max-memory", "a size as 800M or 16G, or 0", text);
     job.max_memory = *value * unit;
@@ -273,7 +274,7 @@ TrackOption order() {
 
 TrackOption prefilter() {
   const auto set = [](TrackJob& job, const std::string& text) {
-    std::optional<double> sigma = text == "none" ? 0 : parse_number<double>(text);
+    std::optional<double> sigma = text == "none" ? 0 : core::parse_number<double>(text);
     if (!sigma && text != "auto") refuse("prefilter", "auto, none or a number of px", text);
     job.options.prefilter = sigma;
   };

@@ -22,7 +22,7 @@ class Synthesizer {
   void expose(const std::vector<double>& sums, int i, Image& image);
 
   SynthOptions options_;
-  ThreadPool pool_;
+  core::ThreadPool pool_;
   double blur_of(int i) const;
 
   double darkest_ = 0;   // smallest blob sum of the reference

@@ -154,12 +154,12 @@ struct MeasuredScene {
 
 /// Opens the CPU backend. pool: for loops; must outlive the backend.
 std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const MeasuredScene& scene,
-                                          StrainBy strain_by, ThreadPool& pool);
+                                          StrainBy strain_by, core::ThreadPool& pool);
 /// Opens the GPUs of these numbers; all GPUs if there is no number. image: any image of the sequence's size
 /// and type. pool: for loops on the CPU; must outlive the backend. Defined by one file of cuda/,
 /// depending on whether the build has CUDA. Throws DeviceError.
 std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions& options, const ImageView& image,
                                            const MeasuredScene& scene, std::span<const int> ordinals,
-                                           ThreadPool& pool);
+                                           core::ThreadPool& pool);
 
 }  // namespace dic::track

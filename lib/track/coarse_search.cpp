@@ -57,7 +57,7 @@ CoarseField field_over(const Roi::Rect& box, int level, int most_nodes) {
 
 /// The lattice with its searched nodes. roi: empty if the box is the whole ROI.
 CoarseLattice lattice_of(CoarseField field, int level, int width, int height, const Roi::Rect& box,
-                         ImageView roi, ThreadPool& pool) {
+                         ImageView roi, core::ThreadPool& pool) {
   std::vector<int> x, y;
   for (int j = 0; j < field.ny; ++j)
     for (int i = 0; i < field.nx; ++i) {
@@ -169,7 +169,7 @@ CoarseShift CoarseField::at(double x, double y) const {
   return valid() ? sample(*this, u.data(), v.data(), x, y) : CoarseShift{};
 }
 
-CoarseSearch::CoarseSearch(int width, int height, ImageView roi, ThreadPool& pool)
+CoarseSearch::CoarseSearch(int width, int height, ImageView roi, core::ThreadPool& pool)
     : pool_(pool),
       width_(width),
       height_(height),

@@ -52,7 +52,7 @@ class CoarseSearch {
  public:
   /// Prepares the search for references of width x height px. roi: u8, inside where not zero; may be empty.
   /// pool: must outlive this object.
-  CoarseSearch(int width, int height, ImageView roi, ThreadPool& pool);
+  CoarseSearch(int width, int height, ImageView roi, core::ThreadPool& pool);
 
   /// Number of levels of the pyramids; level 0 has the full size.
   int levels() const { return levels_; }
@@ -75,7 +75,7 @@ class CoarseSearch {
   Roi::Rect box(int level) const;
   const CoarseLattice& lattice(Lattices& known, int level, int most_nodes);
 
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   int width_, height_, levels_ = 1;
   Roi::Rect box_;           ///< bounding box of the ROI
   std::vector<Image> roi_;  ///< the ROI by level; empty if it is a rectangle

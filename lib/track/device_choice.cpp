@@ -30,7 +30,7 @@ DeviceChoice choose_device(const TrackOptions& options, std::int64_t points) {
   if (!is_worth_gpu(options, points))
     return {"cpu", "Automatic: " + std::to_string(points) + " points are measured before a GPU is ready."};
   std::string none;
-  const auto devices = cuda_devices(none);
+  const auto devices = core::cuda_devices(none);
   if (devices.empty()) return {"cpu", "Automatic: " + none};
   return {devices.front().name, "Automatic: " + std::to_string(points) + " points are worth a GPU."};
 }
@@ -41,7 +41,7 @@ std::future<void> start_device(const TrackOptions& options, std::uintmax_t image
   const bool automatic = options.device == "auto";
   if (options.device == "cpu" || (automatic && !is_worth_gpu(options, points))) return {};
   return std::async(std::launch::async, [device = automatic ? "cuda" : options.device] {
-    start_cuda(parse_tracking_device(device).ordinals);
+    core::start_cuda(core::parse_tracking_device(device).ordinals);
   });
 }
 

@@ -31,13 +31,13 @@ void count_strain_time(FrameResult& result, const Stopwatch& watch) {
   result.spans.push_back(watch.span("strain"));
 }
 
-StrainField sigmas_of(const MeasuredFrame& frame, const TrackOptions& options, ThreadPool& pool) {
+StrainField sigmas_of(const MeasuredFrame& frame, const TrackOptions& options, core::ThreadPool& pool) {
   const Field& field = frame.result.field;
   return frame.errors ? fields::compute_strain_sigmas(field, options.strain, pool, *frame.errors)
                       : fields::compute_strain_sigmas(field, options.strain, pool, subsets_of(options));
 }
 
-StrainField final_strain(const MeasuredFrame& frame, const TrackOptions& options, ThreadPool& pool) {
+StrainField final_strain(const MeasuredFrame& frame, const TrackOptions& options, core::ThreadPool& pool) {
   const Field& field = frame.result.field;
   if (frame.errors) return fields::compute_strain(field, options.strain, pool, *frame.errors);
   if (!frame.strain_sigmas) return strain_of(field, options, pool);
@@ -49,7 +49,7 @@ StrainField final_strain(const MeasuredFrame& frame, const TrackOptions& options
 }
 
 /// Computes the strain of the displacements if it is missing, and counts the time.
-void complete_strain(MeasuredFrame& frame, const TrackOptions& options, ThreadPool& pool) {
+void complete_strain(MeasuredFrame& frame, const TrackOptions& options, core::ThreadPool& pool) {
   if (frame.has_strain) return;
   const Stopwatch watch;
   frame.result.field.strain = final_strain(frame, options, pool);
@@ -79,7 +79,7 @@ FieldStep restore_noise(double noise_gain) {
 }
 
 FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias, const TrackOptions& options,
-                        ThreadPool& pool) {
+                        core::ThreadPool& pool) {
   return [bias = std::move(bias), &options, &pool](MeasuredFrame& frame) {
     change_displacements(frame, "refine", [&](Field& field) {
       bias->subtract_from(field, options.refine.subset, options.refine.weights, pool);
@@ -87,7 +87,7 @@ FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias,
   };
 }
 
-FieldStep fit_globally(const TrackOptions& options, ThreadPool& pool) {
+FieldStep fit_globally(const TrackOptions& options, core::ThreadPool& pool) {
   return [&options, &pool](MeasuredFrame& frame) {
     change_displacements(frame, "global", [&](Field& field) {
       frame.errors = global::global_step(field, subsets_of(options), options.global, pool);
@@ -96,7 +96,7 @@ FieldStep fit_globally(const TrackOptions& options, ThreadPool& pool) {
 }
 
 FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const TrackOptions& options,
-                            ThreadPool& pool) {
+                            core::ThreadPool& pool) {
   return [nodes = std::move(nodes), &options, &pool](MeasuredFrame& frame) {
     const Stopwatch watch;
     Field& field = frame.result.field;
@@ -108,7 +108,7 @@ FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const Tr
   };
 }
 
-StrainField strain_of(const Field& field, const TrackOptions& options, ThreadPool& pool) {
+StrainField strain_of(const Field& field, const TrackOptions& options, core::ThreadPool& pool) {
   return fields::compute_strain(field, options.strain, pool, subsets_of(options));
 }
 

@@ -24,7 +24,7 @@ class PendingFrame {
  public:
   /// Options and pool must outlive this object.
   PendingFrame(std::unique_ptr<Measurement> measured, std::vector<FieldStep> steps,
-               const TrackOptions& options, ThreadPool& pool)
+               const TrackOptions& options, core::ThreadPool& pool)
       : measured_(std::move(measured)), steps_(std::move(steps)), options_(options), pool_(pool) {}
 
   /// Waits for the measurement, takes the steps, and computes the strain if it is missing. Call it once.
@@ -34,7 +34,7 @@ class PendingFrame {
   std::unique_ptr<Measurement> measured_;
   std::vector<FieldStep> steps_;
   const TrackOptions& options_;
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
 };
 
 /// Takes values of a second measurement of the same frame, against the original reference, in which no errors
@@ -45,17 +45,17 @@ FieldStep prefer_direct(std::shared_ptr<Measurement> direct);
 FieldStep restore_noise(double noise_gain);
 /// Subtracts the bias of the interpolation. Options and pool must outlive the step.
 FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias, const TrackOptions& options,
-                        ThreadPool& pool);
+                        core::ThreadPool& pool);
 /// Fits one field to all subsets (dic/global.hpp). Options and pool must outlive the step.
-FieldStep fit_globally(const TrackOptions& options, ThreadPool& pool);
+FieldStep fit_globally(const TrackOptions& options, core::ThreadPool& pool);
 /// Brings displacements into the coordinates of the options' camera. The sigmas of the strain are those in
 /// the image, since the camera's derivative scales displacements and positions alike: the step computes them
 /// alone. nodes: the grid in these coordinates. Options and pool must outlive the step.
 FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const TrackOptions& options,
-                            ThreadPool& pool);
+                            core::ThreadPool& pool);
 
 /// Computes the strain of displacements that were measured with these options.
-StrainField strain_of(const Field& field, const TrackOptions& options, ThreadPool& pool);
+StrainField strain_of(const Field& field, const TrackOptions& options, core::ThreadPool& pool);
 
 /// Takes the values of `direct` as prefer_direct() does.
 void take_direct(Field& followed, const Field& direct);

@@ -241,7 +241,7 @@ double blur_between(ImageView reference, ImageView current, const Field& field, 
 FocusMatch::FocusMatch(TrackOptions options, ImageView reference, const Points& points,
                        const ReferenceAnalysis& analysis,
                        const std::optional<analysis::PowerSpectrum>& spectrum, BackendFactory open,
-                       ThreadPool& pool)
+                       core::ThreadPool& pool)
     : options_(std::move(options)),
       reference_(copy_of(reference)),
       points_(points),
@@ -268,7 +268,7 @@ std::shared_ptr<const Image> FocusMatch::suspicious_in_gpu(ImageView current) co
   if (!(sharpness_ > 0)) return nullptr;
   const Image patches = gpu_patches_->copy(current);
   if (!is_suspicious(sharpness(patches.view(), gpu_patches_->in_copy()))) return nullptr;
-  return std::make_shared<const Image>(copy_from_gpu(current));
+  return std::make_shared<const Image>(core::copy_from_gpu(current));
 }
 
 FieldStep FocusMatch::refocus(std::shared_ptr<const Image> current, const std::stop_token& stop) {

@@ -25,7 +25,7 @@ class FocusMatch {
   /// must outlive this object.
   FocusMatch(TrackOptions options, ImageView reference, const Points& points,
              const ReferenceAnalysis& analysis, const std::optional<analysis::PowerSpectrum>& spectrum,
-             BackendFactory open, ThreadPool& pool);
+             BackendFactory open, core::ThreadPool& pool);
 
   /// Returns a copy of a frame whose texture looks coarser or finer than that of the reference, else null.
   /// The test costs next to nothing. May be called while another thread measures.
@@ -54,7 +54,7 @@ class FocusMatch {
   const std::vector<analysis::NoisePatch>& patches_;
   std::unique_ptr<analysis::GpuPatches> gpu_patches_;
   double sharpness_ = 0;  ///< sharpness of the reference
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   ReferenceAnalysis blurred_analysis_;        ///< analysis for backend_
   std::unique_ptr<TrackingBackend> backend_;  ///< backend of the last blur
   TrackOptions matched_;                      ///< options of backend_

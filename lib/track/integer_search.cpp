@@ -37,7 +37,7 @@ std::vector<FoundShift> IntegerSearch::around(Correlator& correlator, ImageView 
   const auto some = [&](const SubsetShape& shape, std::span<const std::size_t> members) {
     references.resize(members.size());
     windows.resize(members.size());
-    for_each_index(pool_, std::ssize(members), [&](std::int64_t m) {
+    core::for_each_index(pool_, std::ssize(members), [&](std::int64_t m) {
       const Prediction& p = predictions[members[m]];
       const PatchPosition at = references[m] = shapes_.position(which[members[m]]);
       windows[m] = {0, at.x + p.u - range, at.y + p.v - range};
@@ -48,7 +48,7 @@ std::vector<FoundShift> IntegerSearch::around(Correlator& correlator, ImageView 
     job.search.size = {shape.width + 2 * range, shape.height + 2 * range};
     job.shifts = {0, 2 * range, 0, 2 * range};
     correlator.peaks(job, peaks);
-    for_each_index(pool_, std::ssize(members), [&](std::int64_t m) {
+    core::for_each_index(pool_, std::ssize(members), [&](std::int64_t m) {
       const Prediction& p = predictions[members[m]];
       out[members[m]] = found_shift(peaks[m], p.u - range, p.v - range);
     });

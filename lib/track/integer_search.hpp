@@ -35,7 +35,7 @@ inline Prediction rounded(double u, double v) {
 class IntegerSearch {
  public:
   /// roi: u8, may be empty. Images and shapes must outlive the object.
-  IntegerSearch(ImageView reference, ImageView roi, const SubsetShapes& shapes, ThreadPool& pool)
+  IntegerSearch(ImageView reference, ImageView roi, const SubsetShapes& shapes, core::ThreadPool& pool)
       : reference_(reference), roi_(roi), shapes_(shapes), pool_(pool) {}
 
   /// Searches the points `which` within +-range px of their predictions (same order), results in that order.
@@ -52,7 +52,7 @@ class IntegerSearch {
 
   ImageView reference_, roi_;
   const SubsetShapes& shapes_;
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
 };
 
 }  // namespace dic::track

@@ -39,9 +39,9 @@ StrainBy strain_by(const TrackOptions& options) {
 
 std::unique_ptr<TrackingBackend> open(const std::string& device, const TrackOptions& options,
                                       const ImageView& reference, const PointNodes& points,
-                                      const ReferenceAnalysis& analysis, ThreadPool& pool) {
+                                      const ReferenceAnalysis& analysis, core::ThreadPool& pool) {
   const auto open_one = [&](const TrackOptions& one, const ImageView& image, const ReferenceAnalysis& known) {
-    const DeviceName name = parse_tracking_device(device);
+    const core::DeviceName name = core::parse_tracking_device(device);
     const MeasuredScene scene{points, known, image.size()};
     return name.backend == "cpu" ? open_cpu(one, scene, strain_by(options), pool)
                                  : open_cuda(one, image, scene, name.ordinals, pool);
@@ -110,7 +110,7 @@ double noise_variance(const TrackOptions& options, const analysis::PowerSpectrum
 }
 
 analysis::Prefilter prefilter_of(TrackOptions options, const std::optional<analysis::PowerSpectrum>& spectrum,
-                                 bool on_gpu, ThreadPool& pool) {
+                                 bool on_gpu, core::ThreadPool& pool) {
   if (!options.prefilter && spectrum)
     options.prefilter =
         analysis::best_prefilter(*spectrum, noise_variance(options, *spectrum), options.refine.interpolation);
@@ -127,7 +127,7 @@ struct OriginalReference {
 /// The options with every choice made that follows from the reference.
 TrackOptions chosen(TrackOptions options, const analysis::Prefilter& prefilter,
                     const std::optional<analysis::PowerSpectrum>& spectrum,
-                    const OriginalReference& reference, ThreadPool& pool) {
+                    const OriginalReference& reference, core::ThreadPool& pool) {
   options.prefilter = prefilter.sigma();
   if (!options.sigma_target) return options;
   if (!spectrum)
@@ -233,7 +233,7 @@ std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
 
 std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
   check_pixels(image);
-  const bool is_in_gpu = on_gpu() && is_on_gpu(image);
+  const bool is_in_gpu = on_gpu() && core::is_on_gpu(image);
   if (is_in_gpu) analysis::wait_for_default_stream(image);
   auto frame = prefilter_.enabled() ? take_filtered(image, is_in_gpu) : backend_->take(image);
   if (focus_) frame->suspicious = is_in_gpu ? focus_->suspicious_in_gpu(image) : focus_->suspicious(image);

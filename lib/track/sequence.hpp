@@ -73,8 +73,8 @@ class Sequence {
                                                 const std::stop_token& stop);
   double found_share(const PointCounts& counts) const;
 
-  ThreadPool pool_;      ///< threads for loops on the CPU, used by all members
-  ImageView reference_;  ///< pixels of the caller, which are not used after construction
+  core::ThreadPool pool_;  ///< threads for loops on the CPU, used by all members
+  ImageView reference_;    ///< pixels of the caller, which are not used after construction
   DeviceChoice device_;
   std::optional<analysis::PowerSpectrum> spectrum_;  ///< spectrum of the reference; none if it is too small
   analysis::Prefilter prefilter_;

@@ -8,7 +8,7 @@ namespace {
 
 /// Drops the outer rows and columns that have no pixel of the ROI: subsets clipped along rows or columns then
 /// need no mask.
-SubsetShape shrunk(SubsetShape s, int x, int y, const MaskCounts& roi) {
+SubsetShape shrunk(SubsetShape s, int x, int y, const core::MaskCounts& roi) {
   const auto empty = [&](int left, int top, int width, int height) {
     return roi.inside(x + left, y + top, width, height) == 0;
   };
@@ -22,9 +22,9 @@ SubsetShape shrunk(SubsetShape s, int x, int y, const MaskCounts& roi) {
 }  // namespace
 
 SubsetShapes::SubsetShapes(int width, int height, std::span<const int> x, std::span<const int> y, int radius,
-                           ImageView roi, ThreadPool& pool)
+                           ImageView roi, core::ThreadPool& pool)
     : box_{0, 0, width, height} {
-  std::optional<MaskCounts> counts;
+  std::optional<core::MaskCounts> counts;
   if (!roi.empty()) counts.emplace(roi, pool);
   add(x, y, radius, counts ? &*counts : nullptr);
 }
@@ -34,7 +34,8 @@ SubsetShapes::SubsetShapes(const Roi::Rect& roi, std::span<const int> x, std::sp
   add(x, y, radius, nullptr);
 }
 
-void SubsetShapes::add(std::span<const int> x, std::span<const int> y, int radius, const MaskCounts* roi) {
+void SubsetShapes::add(std::span<const int> x, std::span<const int> y, int radius,
+                       const core::MaskCounts* roi) {
   points_.reserve(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     Point point{x[i], y[i], 0, 0};
@@ -43,7 +44,8 @@ void SubsetShapes::add(std::span<const int> x, std::span<const int> y, int radiu
   }
 }
 
-SubsetShape SubsetShapes::shape_of(int x, int y, int radius, const MaskCounts* roi, float& coverage) const {
+SubsetShape SubsetShapes::shape_of(int x, int y, int radius, const core::MaskCounts* roi,
+                                   float& coverage) const {
   const int left = std::max(-radius, box_.x - x), right = std::min(radius, box_.x + box_.width - 1 - x);
   const int top = std::max(-radius, box_.y - y), bottom = std::min(radius, box_.y + box_.height - 1 - y);
   if (left > right || top > bottom) {

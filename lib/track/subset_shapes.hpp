@@ -28,7 +28,7 @@ class SubsetShapes {
  public:
   /// x, y: subset centres inside the image of width x height px. roi: u8, may be empty.
   SubsetShapes(int width, int height, std::span<const int> x, std::span<const int> y, int radius,
-               ImageView roi, ThreadPool& pool);
+               ImageView roi, core::ThreadPool& pool);
   /// Takes a ROI that is a rectangle inside the image.
   SubsetShapes(const Roi::Rect& roi, std::span<const int> x, std::span<const int> y, int radius);
 
@@ -60,8 +60,8 @@ class SubsetShapes {
     float coverage;
   };
 
-  void add(std::span<const int> x, std::span<const int> y, int radius, const MaskCounts* roi);
-  SubsetShape shape_of(int x, int y, int radius, const MaskCounts* roi, float& coverage) const;
+  void add(std::span<const int> x, std::span<const int> y, int radius, const core::MaskCounts* roi);
+  SubsetShape shape_of(int x, int y, int radius, const core::MaskCounts* roi, float& coverage) const;
   int index_of(const SubsetShape& shape);
 
   Roi::Rect box_;  ///< box of the pixels that subsets may use

@@ -113,7 +113,7 @@ JudgedPoint judged_point(const View& view, const Field& field, int i, int j, con
   return p;
 }
 
-Metrics judge(const View& view, const Field& field, ThreadPool& pool) {
+Metrics judge(const View& view, const Field& field, core::ThreadPool& pool) {
   const Grid& grid = field.grid();
   const auto strain = true_strain(view);
   std::vector<std::vector<JudgedPoint>> rows(grid.ny);
@@ -148,7 +148,7 @@ bool has_periods(const Scene& scene) {
   return scene.motion && (scene.motion->kind == MotionKind::star || scene.motion->kind == MotionKind::chirp);
 }
 
-void measure(const Case& one, CaseResult& result, ThreadPool& pool, const std::stop_token& stop) {
+void measure(const Case& one, CaseResult& result, core::ThreadPool& pool, const std::stop_token& stop) {
   const Scene scene = one.scene();
   result.origin = scene.origin;
   const Image reference = scene.image(0);
@@ -192,7 +192,7 @@ std::string today() {
   return text;
 }
 
-CaseResult run_case(const Suite& suite, const Case& one, const Options& options, ThreadPool& pool,
+CaseResult run_case(const Suite& suite, const Case& one, const Options& options, core::ThreadPool& pool,
                     const std::stop_token& stop) {
   CaseResult result;
   result.suite = suite.name;
@@ -214,7 +214,7 @@ CaseResult run_case(const Suite& suite, const Case& one, const Options& options,
 }  // namespace
 
 CaseResult run_case(const Suite& suite, const Case& one, const Options& options, std::stop_token stop) {
-  ThreadPool pool(options.track.threads);
+  core::ThreadPool pool(options.track.threads);
   return run_case(suite, one, options, pool, stop);
 }
 
@@ -225,7 +225,7 @@ std::int64_t Report::broken() const {
 Report run(const std::vector<Suite>& suites, const Options& options, const std::string& command,
            const std::function<void(const Suite&, const CaseResult&)>& on_case, std::stop_token stop) {
   Report report{version(), today(), command, options.quick, options.seed, {}};
-  ThreadPool pool(options.track.threads);
+  core::ThreadPool pool(options.track.threads);
   for (const Suite& suite : suites)
     for (const Case& one : suite.cases(options)) {
       if (stop.stop_requested()) throw Cancelled("The validation was cancelled.");

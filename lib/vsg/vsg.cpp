@@ -46,7 +46,7 @@ double peak_of(std::vector<float> values) {
 }
 
 VsgResult result_of(const VsgOptions& options, const MeasuredSubsets& subsets, int window,
-                    const Field& loaded, const Field* at_rest, ThreadPool& pool) {
+                    const Field& loaded, const Field* at_rest, core::ThreadPool& pool) {
   const int step = options.track.step;
   const StrainOptions how{window, options.track.strain.measure};
   const StrainField signal = fields::compute_strain(loaded, how, pool, subsets);
@@ -205,7 +205,7 @@ std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference,
                                  std::stop_token stop) {
   for (const std::string& problem : options.validate()) throw UsageError(problem);
   const track::Stopwatch watch;
-  ThreadPool pool(options.track.threads);
+  core::ThreadPool pool(options.track.threads);
   std::vector<VsgResult> results;
   std::int64_t points = 0;
   int done = 0;

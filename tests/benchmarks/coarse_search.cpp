@@ -52,7 +52,7 @@ struct SearchOnGpu {
   track::cuda::SubsetSearch subsets{kernels::find_devices().front()};
   track::cuda::CoarseMemory memory, fresh_memory;
   track::cuda::DeviceCoarseSearch search{subsets};
-  ThreadPool pool;
+  core::ThreadPool pool;
   track::cuda::CoarseReference prepared{a, {}, pool, memory, stream};
   track::cuda::DevicePyramid pyramid;
 };
@@ -88,7 +88,7 @@ Measurements on_gpu() {
 struct SearchOnCpu {
   Image reference = image(size, false), current = image(size, true);
   Correlator correlator{"cpu"};
-  ThreadPool pool;
+  core::ThreadPool pool;
   track::HostCoarseSearch search{reference, {}, pool};
 };
 

@@ -47,7 +47,7 @@ class Scene {
   }
 
   /// 8-bit image with noise, at rest (the current one) or displaced.
-  Image image(bool displaced, ThreadPool& pool) const {
+  Image image(bool displaced, core::ThreadPool& pool) const {
     Image out({size_, size_}, ScalarType::u8);
     pool.parallel_for(size_, 16, [&](std::int64_t begin, std::int64_t end, int) {
       for (auto y = static_cast<int>(begin); y < end; ++y) draw_row(out, y, displaced);
@@ -110,7 +110,7 @@ Starts whole_pixels(const Scene& scene, const Points& points) {
 Starts fitted_peaks(const Image& reference, const Image& current, const Points& points, const Starts& whole,
                     int subset) {
   constexpr int range = 2;
-  ThreadPool pool;
+  core::ThreadPool pool;
   const track::SubsetShapes shapes(reference.width(), reference.height(), points.x, points.y, subset / 2, {},
                                    pool);
   const track::IntegerSearch search(reference, {}, shapes, pool);
@@ -129,7 +129,7 @@ Starts fitted_peaks(const Image& reference, const Image& current, const Points& 
 
 /// What all settings share.
 struct Data {
-  ThreadPool pool;
+  core::ThreadPool pool;
   Scene scene{image_size, mean_strain};
   Image reference = scene.image(true, pool), current = scene.image(false, pool);
   Points points{image_size};

@@ -66,7 +66,7 @@ class OnDevice {
 
 CoarseField on_cpu(const Pair& pair, ImageView roi) {
   Correlator correlator("cpu", 1);
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   return HostCoarseSearch(pair.reference, roi, pool).run(correlator, pair.current);
 }
 
@@ -76,7 +76,7 @@ CoarseField on_gpu(const Pair& pair, ImageView roi) {
   const OnDevice reference(pair.reference), current(pair.current);
   cuda::SubsetSearch subsets(kernels::find_devices().front());
   cuda::CoarseMemory memory;
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   cuda::CoarseReference side(reference.view(), roi, pool, memory, stream);
   cuda::DeviceCoarseSearch search(subsets);
   search.run(side, reference.view(), stream);

@@ -32,7 +32,7 @@ class SplineOnGpu : public GpuTest, public testing::WithParamInterface<SplineCas
 TEST_P(SplineOnGpu, CoefficientsAreThoseOfTheCpu) {
   const auto [interpolation, width, height] = GetParam();
   const Image image = random_image(width, height, 7);
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   PaddedImage expected;
   spline_coefficients(image, interpolation, expected, pool);
   DeviceSpline spline(image, interpolation);
@@ -55,7 +55,7 @@ TEST_P(SplineOnGpu, CoefficientsAreThoseOfTheCpu) {
 TEST_P(SplineOnGpu, GradientsAreThoseOfTheCpu) {
   const auto [interpolation, width, height] = GetParam();
   const Image image = random_image(width, height, 9);
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   PaddedImage dx, dy;
   spline_gradient(to_float(image, pool), interpolation, dx, dy, pool);
   DeviceSpline spline(image, interpolation);

@@ -14,7 +14,7 @@ namespace dic::test {
 /// Skips the test if the backend has no device.
 inline void skip_without_device_of(const std::string& backend) {
   std::string reason;
-  if (backend == "cuda" && cuda_devices(reason).empty()) return skip_without_gpu(reason);
+  if (backend == "cuda" && core::cuda_devices(reason).empty()) return skip_without_gpu(reason);
   if (backend == "opencl")
     if (const OpenClInfo opencl = opencl_info(); opencl.devices.empty()) skip_without_opencl(opencl.note);
 }

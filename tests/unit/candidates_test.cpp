@@ -49,7 +49,7 @@ TEST(Candidates, AreTheLocalMaximaOfASurface) {
   at(3, 2) = 0.9f;
   at(4, 2) = 0.8f;
   at(6, 4) = 0.7f;
-  ThreadPool pool(2);
+  core::ThreadPool pool(2);
   const match::SurfaceView surface{values.data(), 7, 5};
   const auto found = match::find_candidates(surface, 0.4, pool);
   ASSERT_EQ(found.size(), 3U);

@@ -59,7 +59,7 @@ std::vector<int> every_y() {
 
 TEST(SubsetShapes, AreTheBoxesOfWhatIsInside) {
   const std::vector<int> x = every_x(), y = every_y();
-  ThreadPool pool(3);
+  core::ThreadPool pool(3);
   for (unsigned seed = 1; seed <= 5; ++seed) {
     const Image roi = random_roi(seed);
     const SubsetShapes shapes(kWidth, kHeight, x, y, kRadius, roi, pool);
@@ -81,7 +81,7 @@ TEST(SubsetShapes, AreTheBoxesOfWhatIsInside) {
 
 TEST(SubsetShapes, AreTheSameForARectangleAndItsMask) {
   const std::vector<int> x = every_x(), y = every_y();
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   for (const Roi::Rect& rect : {Roi::Rect{0, 0, kWidth, kHeight}, {7, 3, 31, 40}, {50, 20, 4, 9}}) {
     Image roi({kWidth, kHeight}, ScalarType::u8);
     for (int k = 0; k < kWidth * kHeight; ++k)
@@ -101,7 +101,7 @@ TEST(SubsetShapes, AreTheSameForARectangleAndItsMask) {
 
 TEST(SubsetShapes, AreVisitedOneAfterTheOther) {
   const std::vector<int> x = every_x(), y = every_y();
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   const SubsetShapes shapes(kWidth, kHeight, x, y, kRadius, random_roi(7), pool);
   std::vector<std::int64_t> which;
   for (std::int64_t k = shapes.size() - 1; k >= 0; k -= 3) which.push_back(k);
@@ -152,7 +152,7 @@ class Oracle : public PyramidSearch {
 TEST(CoarseSearch, HasNoMasksOfRectangles) {
   Image roi({400, 300}, ScalarType::u8);
   for (int y = 20; y < 290; ++y) std::fill_n(roi.row<std::uint8_t>(y) + 30, 351, std::uint8_t{1});
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   CoarseSearch rectangle(400, 300, roi, pool);
   roi.row<std::uint8_t>(100)[100] = 0;
   CoarseSearch holed(400, 300, roi, pool);
@@ -170,7 +170,7 @@ TEST(CoarseSearch, HasNoMasksOfRectangles) {
 }
 
 TEST(CoarseSearch, FollowsPeaksThatLieOnTheBorder) {
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   CoarseSearch search(400, 400, {}, pool);
   Oracle oracle;
   const CoarseField field = search.run(oracle);
@@ -183,7 +183,7 @@ TEST(CoarseSearch, FollowsPeaksThatLieOnTheBorder) {
 }
 
 TEST(CoarseSearch, FillsNodesThatContradictTheirNeighbours) {
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   CoarseSearch search(400, 400, {}, pool);
   Oracle oracle;
   oracle.wrong = {5, 40, 41, 100};
@@ -206,7 +206,7 @@ void expect_found(int width, int height, ScalarType type, double u, double v, co
     return image;
   };
   Correlator correlator("cpu", 1);
-  ThreadPool pool(2);
+  core::ThreadPool pool(2);
   HostCoarseSearch search(moved(0, 0, 1), roi.empty() ? ImageView{} : roi.view(), pool);
   for (const double part : {0.0, 1.0}) {  // the second search uses data kept by the first
     const CoarseField field = search.run(correlator, moved(part * u, part * v, 2));

@@ -27,8 +27,8 @@ TEST(MaskCounts, CountEveryRectangle) {
   Image mask({kWidth, kHeight}, ScalarType::u8);
   for (int k = 0; k < kWidth * kHeight; ++k) mask.row<std::uint8_t>(0)[k] = random() % 3 ? 0 : random() % 256;
   for (const int threads : {1, 3}) {
-    ThreadPool pool(threads);
-    const MaskCounts counts(mask, pool);
+    core::ThreadPool pool(threads);
+    const core::MaskCounts counts(mask, pool);
     for (int n = 0; n < 500; ++n) {
       const auto between = [&](int low, int high) {
         return low + static_cast<int>(random() % (high - low + 1));
@@ -81,29 +81,29 @@ TEST(ImageView, OfChecksPointerSizeRowsAndDepth) {
 
 TEST(DeviceName, NamesTheCpuOneGpuSeveralOrAll) {
   using Ordinals = std::vector<int>;
-  EXPECT_EQ(parse_device("cpu").backend, "cpu");
-  EXPECT_EQ(parse_device("cuda").backend, "cuda");
-  EXPECT_EQ(parse_device("cuda").ordinals, Ordinals{0});
-  EXPECT_EQ(parse_device("cuda:12").ordinals, Ordinals{12});
-  EXPECT_EQ(parse_device("cuda:0,2,1").ordinals, (Ordinals{0, 2, 1}));
-  EXPECT_TRUE(parse_device("cuda:all").ordinals.empty());
-  EXPECT_EQ(parse_device("opencl").backend, "opencl");
-  EXPECT_EQ(parse_device("opencl:1").ordinals, Ordinals{1});
+  EXPECT_EQ(core::parse_device("cpu").backend, "cpu");
+  EXPECT_EQ(core::parse_device("cuda").backend, "cuda");
+  EXPECT_EQ(core::parse_device("cuda").ordinals, Ordinals{0});
+  EXPECT_EQ(core::parse_device("cuda:12").ordinals, Ordinals{12});
+  EXPECT_EQ(core::parse_device("cuda:0,2,1").ordinals, (Ordinals{0, 2, 1}));
+  EXPECT_TRUE(core::parse_device("cuda:all").ordinals.empty());
+  EXPECT_EQ(core::parse_device("opencl").backend, "opencl");
+  EXPECT_EQ(core::parse_device("opencl:1").ordinals, Ordinals{1});
   for (const char* wrong :
        {"", "toaster", "cpu:0", "cuda:", "cuda:1x", "cuda:-1", "cuda:1,", "cuda:all,1", "opencl:", "openclx"})
-    EXPECT_THROW(parse_device(wrong), UsageError) << wrong;
+    EXPECT_THROW(core::parse_device(wrong), UsageError) << wrong;
 }
 
 TEST(DeviceName, OpenClDoesNotTrack) {
-  EXPECT_EQ(parse_tracking_device("cuda:1").backend, "cuda");
+  EXPECT_EQ(core::parse_tracking_device("cuda:1").backend, "cuda");
   for (const char* wrong : {"opencl", "opencl:1", "toaster"})
-    EXPECT_THROW(parse_tracking_device(wrong), UsageError) << wrong;
+    EXPECT_THROW(core::parse_tracking_device(wrong), UsageError) << wrong;
 }
 
 TEST(Worker, DoesOneThingAfterTheOther) {
   std::vector<int> done;
   {
-    Worker worker;
+    core::Worker worker;
     for (int k = 0; k < 100; ++k) worker.submit([&done, k] { done.push_back(k); });
     EXPECT_THROW(worker.submit([] { throw UsageError("it failed"); }).get(), UsageError);
     EXPECT_EQ(std::ssize(done), 100);
@@ -115,7 +115,7 @@ TEST(Worker, DoesOneThingAfterTheOther) {
 
 /// The values of all ranks are summed at every meeting, no matter how late they come.
 TEST(ThreadTeam, AddsUpWhatTheRanksBring) {
-  ThreadTeam team(4);
+  core::ThreadTeam team(4);
   for (int run = 0; run < 3; ++run) {
     std::array<std::int64_t, 4> wrong{};
     team.run([&](int rank) {
@@ -129,7 +129,7 @@ TEST(ThreadTeam, AddsUpWhatTheRanksBring) {
 }
 
 TEST(ThreadTeam, StopsWhereOneFailsAndGoesOnAfterwards) {
-  ThreadTeam team(3);
+  core::ThreadTeam team(3);
   for (const int failing : {0, 1, 2}) {
     const auto fail = [&](int rank) {
       team.barrier();
@@ -156,7 +156,7 @@ TEST(UncachedCopy, FillsRowsUpToTheNextWithZeros) {
       for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i % 251 + 1);
       const std::byte* first = from.data() + (stride > 0 ? 3 : 3 * 301);
       to.fill(std::byte{99});
-      copy_rows_uncached(to.data(), pitch, first, stride, row_bytes, rows);
+      core::copy_rows_uncached(to.data(), pitch, first, stride, row_bytes, rows);
       for (std::size_t i = 0; i < to.size(); ++i) {
         const std::size_t x = i % pitch;
         const auto y = static_cast<std::ptrdiff_t>(i / pitch);

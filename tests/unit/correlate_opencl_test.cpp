@@ -95,7 +95,7 @@ TEST_F(OpenCl, PartsOfAJobGiveTheSameBits) {
         out.ny = job.shifts.ny();
         out.nx = job.shifts.nx();
         out.bytes.resize(job.pairs * job.shifts.count() * size_of(out.type));
-        ThreadPool pool(2);
+        core::ThreadPool pool(2);
         opencl::open(0, pool, part_bytes)->surfaces(job, "opencl-registers", out);
         return out.bytes;
       };

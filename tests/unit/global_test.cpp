@@ -157,7 +157,7 @@ TEST(GlobalStep, SystemIsThatOfTheElements) {
   }
   dic::global::System system(mesh, mesh.subset_mean(factor), weights);
   system.set_penalty(penalty);
-  dic::ThreadPool pool(1);
+  dic::core::ThreadPool pool(1);
   EXPECT_LT((system.alternate(Eigen::MatrixXd(measured), pool) - expected).norm(), 1e-9);
 }
 

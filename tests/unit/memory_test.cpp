@@ -79,7 +79,7 @@ TEST(MemoryLimit, ThreadsWaitForIt) {
   const std::size_t before = resident_bytes();
   const MemoryLimit limit(before + kAllowed, folder());
   PixelMemory block(1024 * kMega);
-  ThreadPool pool(16);
+  core::ThreadPool pool(16);
   std::atomic<std::size_t> most = 0;
   pool.parallel_for(static_cast<std::int64_t>(block.size()), kMega,
                     [&](std::int64_t begin, std::int64_t end, int) {

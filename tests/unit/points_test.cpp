@@ -72,7 +72,7 @@ class ReferenceOfPoints : public ::testing::Test {
 
   Field measured(const Points& points) {
     const Image reference = synth_frame(synth_, 0), current = synth_frame(synth_, 1);
-    ThreadPool pool(1);
+    core::ThreadPool pool(1);
     const auto backend =
         open_cpu(options_, {*points.nodes, analysis_, {kSize, kSize}}, StrainBy::last_step, pool);
     const auto active =

@@ -88,7 +88,7 @@ double filtered_at(const Image& image, double sigma, int x, int y) {
 
 TEST(PrefilterOfImages, IsTheGaussian) {
   const Image image = speckle(2, 1, 5);
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   for (const double sigma : {0.5, 1.0, 2.0}) {
     TrackOptions options;
     options.prefilter = sigma;
@@ -103,7 +103,7 @@ TEST(PrefilterOfImages, KeepsASlopeUpToTheEdge) {
   const Image slope = test::image_of(80, 70, [](int x, int y) { return 3 + 2 * x - y; });
   TrackOptions options;
   options.prefilter = 1.4;
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   const Image filtered = Prefilter(options, std::nullopt, false, pool)(slope);
   for (int y = 0; y < 70; ++y)
     for (int x = 0; x < 80; ++x) ASSERT_NEAR(filtered.row<float>(y)[x], 3 + 2 * x - y, 1e-3);

@@ -31,7 +31,7 @@ class Spline : public testing::TestWithParam<SplineCase> {};
 
 TEST(PaddedImage, HasZerosAroundItsPixels) {
   constexpr int kWidth = 61, kHeight = 40, kMargin = PaddedImage::kMargin;
-  ThreadPool pool(2);
+  core::ThreadPool pool(2);
   const Image image = random_image(kWidth, kHeight, 3);
   for (int turn = 0; turn < 3; ++turn) {  // later turns reuse memory
     PaddedImage padded = to_float(image, pool);
@@ -48,7 +48,7 @@ TEST_P(Spline, CoefficientsSolveTheInterpolationConditions) {
   const auto [interpolation, width, height, band_bytes] = GetParam();
   const Image image = random_image(width, height, 7);
   const NaiveSpline truth(image, interpolation);
-  ThreadPool pool(2);
+  core::ThreadPool pool(2);
   PaddedImage coefficients;
   spline_coefficients(image, interpolation, coefficients, pool, band_bytes);
   const double scale = coefficient_scale(interpolation);
@@ -65,7 +65,7 @@ TEST_P(Spline, CoefficientsSolveTheInterpolationConditions) {
 TEST_P(Spline, InterpolatesThePixels) {
   const auto [interpolation, width, height, band_bytes] = GetParam();
   const Image image = random_image(width, height, 8);
-  ThreadPool pool(2);
+  core::ThreadPool pool(2);
   PaddedImage coefficients;
   spline_coefficients(image, interpolation, coefficients, pool, band_bytes);
   const int degree = degree_of(interpolation), reach = degree / 2;
@@ -86,7 +86,7 @@ TEST_P(Spline, GradientIsTheDerivativeOfTheSpline) {
   const auto [interpolation, width, height, band_bytes] = GetParam();
   const Image image = random_image(width, height, 9);
   const NaiveSpline truth(image, interpolation);
-  ThreadPool pool(2);
+  core::ThreadPool pool(2);
   PaddedImage padded = to_float(image, pool), dx, dy;
   spline_gradient(padded, interpolation, dx, dy, pool, band_bytes);
   double largest = 0;
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Spline, testing::ValuesIn(spline_cases()), testi
 
 TEST(Spline, ReadsEveryTypeAndPaddedRows) {
   const Image image = random_image(37, 21, 3);
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   PaddedImage expected, out;
   spline_coefficients(image, Interpolation::cubic, expected, pool);
   const Image images[] = {

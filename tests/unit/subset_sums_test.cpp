@@ -174,7 +174,7 @@ class Sums : public testing::TestWithParam<Interpolation> {
     }
   }
 
-  ThreadPool pool_;
+  core::ThreadPool pool_;
   Image reference_image_, current_image_;
   NaiveSpline spline_;
   PaddedImage reference_, dx_, dy_, mask_, coefficients_;

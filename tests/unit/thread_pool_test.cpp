@@ -17,7 +17,7 @@ namespace {
 
 TEST(ThreadPool, VisitsEveryIndexOnceWithAnyNumberOfThreads) {
   for (int threads : {1, 2, 3, 8}) {
-    ThreadPool pool(threads);
+    core::ThreadPool pool(threads);
     ASSERT_EQ(pool.size(), threads);
     for (std::int64_t n : {0, 1, 7, 1000}) {
       std::vector<std::atomic<int>> visits(n);
@@ -33,22 +33,22 @@ TEST(ThreadPool, VisitsEveryIndexOnceWithAnyNumberOfThreads) {
 TEST(ThreadPool, FindsIndicesInAscendingOrder) {
   const auto is_wanted = [](std::int64_t i) { return i % 7 == 3 || i > 20'000; };
   for (const int threads : {1, 3}) {
-    ThreadPool pool(threads);
+    core::ThreadPool pool(threads);
     for (const std::int64_t n : {0, 1, 100, 4096, 4097, 20'010}) {
       std::vector<std::int64_t> expected;
       std::vector<int> visits(n);
       for (std::int64_t i = 0; i < n; ++i)
         if (is_wanted(i)) expected.push_back(i);
-      EXPECT_EQ(indices_where(pool, n, is_wanted), expected) << n;
-      EXPECT_EQ(count_where(pool, n, is_wanted), std::ssize(expected)) << n;
-      for_each_index(pool, n, [&](std::int64_t i) { ++visits[i]; });
+      EXPECT_EQ(core::indices_where(pool, n, is_wanted), expected) << n;
+      EXPECT_EQ(core::count_where(pool, n, is_wanted), std::ssize(expected)) << n;
+      core::for_each_index(pool, n, [&](std::int64_t i) { ++visits[i]; });
       EXPECT_EQ(visits, std::vector<int>(n, 1));
     }
   }
 }
 
 TEST(ThreadPool, ManyShortLoopsFollowEachOther) {
-  ThreadPool pool(4);  // some threads wake after a loop has ended, or after the next one has begun
+  core::ThreadPool pool(4);  // some threads wake after a loop has ended, or after the next one has begun
   for (int loop = 0; loop < 3000; ++loop) {
     std::array<std::atomic<int>, 6> visits = {};
     pool.parallel_for(6, 1, [&](std::int64_t begin, std::int64_t, int) { visits[begin] += loop; });
@@ -57,7 +57,7 @@ TEST(ThreadPool, ManyShortLoopsFollowEachOther) {
 }
 
 TEST(ThreadPool, ThrowsWhatABodyThrewAndStaysUsable) {
-  ThreadPool pool(2);
+  core::ThreadPool pool(2);
   EXPECT_THROW(pool.parallel_for(100, 1,
                                  [](auto begin, auto, int) {
                                    if (begin == 40) throw FileError("x");
@@ -69,7 +69,7 @@ TEST(ThreadPool, ThrowsWhatABodyThrewAndStaysUsable) {
 }
 
 TEST(ThreadPool, OfSizeOneRunsChunksInOrderInTheCallingThread) {
-  ThreadPool pool(1);
+  core::ThreadPool pool(1);
   std::vector<std::int64_t> begins;
   pool.parallel_for(10, 3, [&](std::int64_t begin, std::int64_t end, int worker) {
     begins.push_back(begin);
@@ -93,7 +93,7 @@ void run_in_threads(int callers, const Body& body) {
 
 TEST(ThreadPool, SeveralThreadsRunLoopsAtTheSameTime) {
   for (const int size : {1, 2, 4}) {
-    ThreadPool pool(size);
+    core::ThreadPool pool(size);
     run_in_threads(4, [&](int caller) {
       for (int loop = 0; loop < 300; ++loop) {
         const std::int64_t n = 1 + (7 * caller + loop) % 50;
@@ -111,7 +111,7 @@ TEST(ThreadPool, SeveralThreadsRunLoopsAtTheSameTime) {
 }
 
 TEST(ThreadPool, LoopWaitsForNoOtherLoop) {
-  ThreadPool pool(2);
+  core::ThreadPool pool(2);
   std::latch both_threads_busy(2), other_loop_ended(1);
   std::jthread busy([&] {
     pool.parallel_for(2, 1, [&](auto, auto, int) {
@@ -130,7 +130,7 @@ TEST(ThreadPool, LoopWaitsForNoOtherLoop) {
 }
 
 TEST(ThreadPool, FreeThreadHelpsASecondLoop) {
-  ThreadPool pool(3);
+  core::ThreadPool pool(3);
   std::latch first_waits(1), second_has_helper(2), end(1);
   std::atomic<int> in_first = 0;
   std::jthread first([&] {
@@ -145,7 +145,7 @@ TEST(ThreadPool, FreeThreadHelpsASecondLoop) {
 }
 
 TEST(ThreadPool, LoopMayUseFewerThreads) {
-  ThreadPool pool(4);
+  core::ThreadPool pool(4);
   for (const int most : {1, 2, 3}) {
     std::atomic<int> inside = 0, largest = 0, visited = 0;
     pool.parallel_for(
@@ -166,7 +166,7 @@ TEST(ThreadPool, LoopMayUseFewerThreads) {
 
 TEST(ThreadPool, BodiesMayRunLoops) {
   for (const int size : {1, 2, 4}) {
-    ThreadPool pool(size);
+    core::ThreadPool pool(size);
     std::vector<std::atomic<int>> visits(6 * 5 * 4);
     pool.parallel_for(6, 1, [&](std::int64_t a, auto, int) {
       pool.parallel_for(5, 1, [&](std::int64_t b, auto, int) {
@@ -178,7 +178,7 @@ TEST(ThreadPool, BodiesMayRunLoops) {
 }
 
 TEST(ThreadPool, ExceptionOfANestedLoopEndsBothLoops) {
-  ThreadPool pool(3);
+  core::ThreadPool pool(3);
   EXPECT_THROW(pool.parallel_for(8, 1,
                                  [&](std::int64_t a, auto, int) {
                                    pool.parallel_for(8, 1, [&](std::int64_t b, auto, int) {
@@ -189,7 +189,7 @@ TEST(ThreadPool, ExceptionOfANestedLoopEndsBothLoops) {
 }
 
 TEST(ThreadPool, ExceptionReachesItsOwnCallerAlone) {
-  ThreadPool pool(3);
+  core::ThreadPool pool(3);
   run_in_threads(4, [&](int caller) {
     for (int loop = 0; loop < 200; ++loop) {
       std::atomic<int> visited = 0;
@@ -208,7 +208,7 @@ TEST(ThreadPool, ExceptionReachesItsOwnCallerAlone) {
 }
 
 TEST(ThreadPool, CancelledLoopEndsEarlyBesideOthers) {
-  ThreadPool pool(2);
+  core::ThreadPool pool(2);
   std::stop_source stop;
   std::atomic<std::int64_t> before_stop = 0, all = 0;
   run_in_threads(2, [&](int caller) {

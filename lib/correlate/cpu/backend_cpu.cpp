@@ -34,7 +34,7 @@ std::string cpu_unsupported_reason(std::string_view variant, const CorrelateShap
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(ThreadPool& pool)
+  explicit CpuBackend(core::ThreadPool& pool)
       : pool_(pool), properties_{.backend = "cpu", .threads = pool_.size(), .compute_capability = 0} {}
 
   const DeviceProperties& properties() const override { return properties_; }
@@ -86,12 +86,12 @@ class CpuBackend final : public Backend {
     });
   }
 
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   DeviceProperties properties_;
   std::map<std::pair<std::string, ScalarType>, std::unique_ptr<WorkersBase>> workers_;
 };
 
-std::unique_ptr<Backend> open(std::span<const int>, ThreadPool& pool) {
+std::unique_ptr<Backend> open(std::span<const int>, core::ThreadPool& pool) {
   return std::make_unique<CpuBackend>(pool);
 }
 

@@ -50,7 +50,7 @@ inline Shifts intersect(const Shifts& a, const Shifts& b) {
 template <typename T>
 class Runner {
  public:
-  Runner(const Job& job, PairRange pairs, ThreadPool& pool, std::vector<Worker<T>>& workers)
+  Runner(const Job& job, PairRange pairs, core::ThreadPool& pool, std::vector<Worker<T>>& workers)
       : job_(job), pairs_(pairs), pool_(pool), workers_(workers) {
     for (Worker<T>& worker : workers_) {
       worker.kernel->begin(job.shape());
@@ -140,7 +140,7 @@ class Runner {
       const std::int64_t grain = std::clamp<std::int64_t>(pairs / (16 * threads), 1, 256);
       pool_.parallel_for(pairs, grain, [&](std::int64_t begin, std::int64_t end, int w) {
         for (std::int64_t k = pairs_.begin + begin; k < pairs_.begin + end; ++k) {
-          make_room_in_memory();
+          core::make_room_in_memory();
           auto* out = destination(k, w);
           for (std::int64_t t = 0; t < tiles_; ++t) tile(k, t, workers_[w], out);
           finish(k, workers_[w], out);
@@ -366,7 +366,7 @@ class Runner {
 
   const Job& job_;
   PairRange pairs_;
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   std::vector<Worker<T>>& workers_;
   int tile_ny_ = 1, tile_nx_ = 1;
   std::int64_t tiles_x_ = 1, tiles_ = 1;

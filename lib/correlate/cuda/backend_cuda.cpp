@@ -53,12 +53,12 @@ class CudaBackend final : public Backend {
   }
 
   std::vector<std::unique_ptr<GpuWorker>> workers_;
-  ThreadTeam team_;  ///< one thread for each GPU
+  core::ThreadTeam team_;  ///< one thread for each GPU
   DeviceProperties properties_;
   DeviceSeconds seconds_;
 };
 
-std::unique_ptr<Backend> open(std::span<const int> ordinals, ThreadPool&) {
+std::unique_ptr<Backend> open(std::span<const int> ordinals, core::ThreadPool&) {
   std::vector<kernels::Device> devices;
   for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
   if (ordinals.empty()) devices = kernels::find_devices();

@@ -16,7 +16,7 @@ namespace {
 
 class OpenClBackend final : public Backend {
  public:
-  OpenClBackend(int number, ThreadPool& pool, std::size_t part_bytes)
+  OpenClBackend(int number, core::ThreadPool& pool, std::size_t part_bytes)
       : device_(number, part_bytes), pool_(pool), properties_{.backend = "opencl", .threads = pool_.size()} {}
 
   const DeviceProperties& properties() const override { return properties_; }
@@ -49,12 +49,12 @@ class OpenClBackend final : public Backend {
   }
 
   DeviceSums device_;
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   DeviceProperties properties_;
   Sums sums_;
 };
 
-std::unique_ptr<Backend> open_one(std::span<const int> ordinals, ThreadPool& pool) {
+std::unique_ptr<Backend> open_one(std::span<const int> ordinals, core::ThreadPool& pool) {
   if (ordinals.size() != 1) throw UsageError("OpenCL correlates on one device: use opencl or opencl:N.");
   return open(ordinals.front(), pool);
 }
@@ -64,7 +64,7 @@ std::string always_supported(std::string_view, const CorrelateShape&) { return {
 
 }  // namespace
 
-std::unique_ptr<Backend> open(int number, ThreadPool& pool, std::size_t part_bytes) {
+std::unique_ptr<Backend> open(int number, core::ThreadPool& pool, std::size_t part_bytes) {
   return std::make_unique<OpenClBackend>(number, pool, part_bytes);
 }
 

@@ -11,6 +11,6 @@ namespace dic::correlate::opencl {
 constexpr std::size_t kPartBytes = std::size_t{256} << 20;
 
 /// Opens device opencl:NUMBER. pool: host threads, which score; lives longer. Throws DeviceError.
-std::unique_ptr<Backend> open(int number, ThreadPool& pool, std::size_t part_bytes = kPartBytes);
+std::unique_ptr<Backend> open(int number, core::ThreadPool& pool, std::size_t part_bytes = kPartBytes);
 
 }  // namespace dic::correlate::opencl

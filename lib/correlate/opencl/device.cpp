@@ -6,12 +6,12 @@
 namespace dic::correlate::opencl {
 namespace {
 
-using cl::check;
-using cl::library;
+using core::cl::check;
+using core::cl::library;
 
 cl_device_id device_numbered(int number) {
   std::string why;
-  const auto all = cl::devices(why);
+  const auto all = core::cl::devices(why);
   if (all.empty()) throw DeviceError(why);
   if (number >= static_cast<int>(all.size()))
     throw DeviceError("There is no device opencl:" + std::to_string(number) + ": `dic info` lists " +
@@ -20,10 +20,10 @@ cl_device_id device_numbered(int number) {
 }
 
 Limits limits_of(cl_device_id device) {
-  return {.float64 = cl::has_float64(device),
-          .largest_buffer = cl::property<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE),
-          .local_bytes = cl::property<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE),
-          .work_group = cl::property<std::size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE)};
+  return {.float64 = core::cl::has_float64(device),
+          .largest_buffer = core::cl::property<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE),
+          .local_bytes = core::cl::property<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE),
+          .work_group = core::cl::property<std::size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE)};
 }
 
 std::string build_log(cl_program program, cl_device_id device) {
@@ -85,7 +85,7 @@ double Device::run(cl_kernel kernel, const Range& range) const {
 
 /// Waits for the event, releases it, and returns the seconds between its start and its end.
 double Device::seconds_of(cl_event taken, std::string_view what) const {
-  const cl::Event event(taken);
+  const core::cl::Event event(taken);
   check(library().clWaitForEvents(1, &taken), what);
   cl_ulong begin = 0, end = 0;
   check(library().clGetEventProfilingInfo(taken, CL_PROFILING_COMMAND_START, sizeof begin, &begin, nullptr),
@@ -95,7 +95,8 @@ double Device::seconds_of(cl_event taken, std::string_view what) const {
   return 1e-9 * static_cast<double>(end - begin);
 }
 
-cl::Kernel Device::compile(std::span<const std::string_view> sources, const std::string& options) const {
+core::cl::Kernel Device::compile(std::span<const std::string_view> sources,
+                                 const std::string& options) const {
   std::vector<const char*> texts;
   std::vector<std::size_t> lengths;
   for (const std::string_view source : sources) {
@@ -103,7 +104,7 @@ cl::Kernel Device::compile(std::span<const std::string_view> sources, const std:
     lengths.push_back(source.size());
   }
   cl_int status = CL_SUCCESS;
-  const cl::Program program(library().clCreateProgramWithSource(
+  const core::cl::Program program(library().clCreateProgramWithSource(
       context_.get(), static_cast<cl_uint>(texts.size()), texts.data(), lengths.data(), &status));
   check(status, "reading the kernels");
   status = library().clBuildProgram(program.get(), 1, &device_, options.c_str(), nullptr, nullptr);
@@ -111,7 +112,7 @@ cl::Kernel Device::compile(std::span<const std::string_view> sources, const std:
     throw DeviceError("OpenCL's compiler refuses the kernels of dic; use --device cpu. It says:\n" +
                       build_log(program.get(), device_));
   check(status, "compiling the kernels");
-  cl::Kernel kernel(library().clCreateKernel(program.get(), "correlate", &status));
+  core::cl::Kernel kernel(library().clCreateKernel(program.get(), "correlate", &status));
   check(status, "loading a kernel");
   return kernel;
 }

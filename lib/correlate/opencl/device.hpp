@@ -12,7 +12,7 @@ namespace dic::correlate::opencl {
 
 /// Device memory that is kept from job to job and grows when needed.
 struct Buffer {
-  cl::Memory memory;
+  core::cl::Memory memory;
   std::size_t bytes = 0;
 };
 
@@ -32,15 +32,15 @@ class Device {
   double run(cl_kernel kernel, const Range& range) const;
 
   /// Compiles the function `correlate` of these sources. Throws DeviceError with the compiler's messages.
-  cl::Kernel compile(std::span<const std::string_view> sources, const std::string& options) const;
+  core::cl::Kernel compile(std::span<const std::string_view> sources, const std::string& options) const;
 
  private:
   double seconds_of(cl_event event, std::string_view what) const;
 
   cl_device_id device_;
   Limits limits_;
-  cl::Context context_;
-  cl::Queue queue_;
+  core::cl::Context context_;
+  core::cl::Queue queue_;
 };
 
 }  // namespace dic::correlate::opencl

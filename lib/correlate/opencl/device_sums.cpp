@@ -36,7 +36,7 @@ std::int64_t DeviceSums::pairs_at_once(const Job& job) const {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(room / of_pair));
 }
 
-void DeviceSums::compute(const Job& job, PairRange pairs, ThreadPool& pool, Sums& out) {
+void DeviceSums::compute(const Job& job, PairRange pairs, core::ThreadPool& pool, Sums& out) {
   const std::int64_t count = pairs.end - pairs.begin;
   out.pairs = pairs;
   out.bytes_of_sum = bytes_of_sum(job.shape());
@@ -58,7 +58,7 @@ void DeviceSums::compute(const Job& job, PairRange pairs, ThreadPool& pool, Sums
 /// The kernel of the variant for the types of a job, compiled on first use.
 cl_kernel DeviceSums::kernel(const CorrelateShape& shape) {
   const std::string options = build_options(shape);
-  cl::Kernel& known = kernels_[std::string(variant_->name) + options];
+  core::cl::Kernel& known = kernels_[std::string(variant_->name) + options];
   const std::string_view sources[] = {source_named("common.cl"), source_named(variant_->file)};
   if (!known) known = device_.compile(sources, options);
   return known.get();
@@ -69,7 +69,8 @@ void DeviceSums::set_arguments(cl_kernel kernel, const Job& job) const {
   cl_uint index = 0;
   const auto set = [&](const auto& value) {
     // NOLINTNEXTLINE(bugprone-sizeof-expression): the argument for a buffer is its handle
-    cl::check(cl::library().clSetKernelArg(kernel, index++, sizeof value, &value), "passing arguments");
+    core::cl::check(core::cl::library().clSetKernelArg(kernel, index++, sizeof value, &value),
+                    "passing arguments");
   };
   set(references_.memory.get());
   set(images_.memory.get());

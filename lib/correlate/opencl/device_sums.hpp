@@ -28,7 +28,7 @@ class DeviceSums {
   /// device cannot do it.
   void begin(const Job& job, const std::string& variant);
   std::int64_t pairs_at_once(const Job& job) const;
-  void compute(const Job& job, PairRange pairs, ThreadPool& pool, Sums& out);
+  void compute(const Job& job, PairRange pairs, core::ThreadPool& pool, Sums& out);
 
   /// Seconds of the job so far.
   const DeviceSeconds& seconds() const { return seconds_; }
@@ -46,7 +46,7 @@ class DeviceSums {
   const Variant* variant_ = nullptr;
   std::vector<std::int64_t> image_offsets_;
   Buffer images_, references_, pairs_, sums_;
-  std::map<std::string, cl::Kernel> kernels_;  ///< keys: variant and build options
+  std::map<std::string, core::cl::Kernel> kernels_;  ///< keys: variant and build options
   DeviceSeconds seconds_;
 };
 

@@ -64,7 +64,7 @@ std::vector<PairData> pair_data(const Job& job, PairRange pairs, const std::vect
   return all;
 }
 
-std::vector<std::byte> packed_references(const Job& job, PairRange pairs, ThreadPool& pool) {
+std::vector<std::byte> packed_references(const Job& job, PairRange pairs, core::ThreadPool& pool) {
   const std::int64_t first = first_reference(job, pairs),
                      count = job.pair(pairs.end - 1).reference - first + 1;
   const std::int64_t elements = std::int64_t{job.reference.size.height} * job.reference.size.width;

@@ -30,7 +30,7 @@ std::vector<PairData> pair_data(const Job& job, PairRange pairs, const std::vect
 
 /// The references of these pairs, each once: elements outside the mask are 0; floats become float64, minus
 /// the offset that scoring adds again.
-std::vector<std::byte> packed_references(const Job& job, PairRange pairs, ThreadPool& pool);
+std::vector<std::byte> packed_references(const Job& job, PairRange pairs, core::ThreadPool& pool);
 /// The pixels of an image without gaps between its rows.
 std::vector<std::byte> packed_image(const ImageView& image);
 

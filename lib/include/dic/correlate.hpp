@@ -142,10 +142,12 @@ struct DeviceSeconds {
 
 /// @cond
 class Correlator;
+namespace core {
 class ThreadPool;
+}
 namespace correlate {
 /// For the library itself: a correlator that uses the threads of its owner instead of some of its own.
-Correlator open_correlator(const std::string& device, ThreadPool& pool);
+Correlator open_correlator(const std::string& device, core::ThreadPool& pool);
 }  // namespace correlate
 /// @endcond
 
@@ -187,7 +189,7 @@ class Correlator {
 
  private:
   struct Impl;
-  friend Correlator correlate::open_correlator(const std::string& device, ThreadPool& pool);
+  friend Correlator correlate::open_correlator(const std::string& device, core::ThreadPool& pool);
   explicit Correlator(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

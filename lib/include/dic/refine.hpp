@@ -32,10 +32,12 @@ struct RefinedPoint {
 
 /// @cond
 class Refiner;
+namespace core {
 class ThreadPool;
+}
 namespace refine {
 /// For the library itself: a refiner that uses the threads of its owner instead of some of its own.
-Refiner open_refiner(const RefineOptions& options, const std::string& device, ThreadPool& pool);
+Refiner open_refiner(const RefineOptions& options, const std::string& device, core::ThreadPool& pool);
 }  // namespace refine
 /// @endcond
 
@@ -86,7 +88,7 @@ class Refiner {
  private:
   struct Impl;
   friend Refiner refine::open_refiner(const RefineOptions& options, const std::string& device,
-                                      ThreadPool& pool);
+                                      core::ThreadPool& pool);
   explicit Refiner(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -33,11 +33,11 @@ struct Shared {
   const Size image;
   StrainBy strain_by;
   Correlator correlator;
-  ThreadPool& pool;
+  core::ThreadPool& pool;
   RefinementMemory memory;
   std::set<std::string> kernels;
 
-  Shared(const TrackOptions& o, const MeasuredScene& scene, StrainBy s, ThreadPool& threads)
+  Shared(const TrackOptions& o, const MeasuredScene& scene, StrainBy s, core::ThreadPool& threads)
       : options(o),
         points(scene.points),
         analysis(scene.analysis),
@@ -116,9 +116,9 @@ std::shared_ptr<const HostPositions> positions_in(std::span<const std::byte> byt
 }
 
 /// Reads the points of a state; empty if the state does not have this number of points.
-RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t points,
-                                  FeatureMemory& features) {
-  RawVector<RefinedPoint> last(points);
+core::RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t points,
+                                        FeatureMemory& features) {
+  core::RawVector<RefinedPoint> last(points);
   if (state.size() != sizeof features + last.size() * sizeof(RefinedPoint)) return {};
   std::memcpy(last.data(), state.data() + sizeof features, last.size() * sizeof(RefinedPoint));
   if (!std::ranges::all_of(last, [](const RefinedPoint& point) { return makes_sense(point); })) return {};
@@ -150,14 +150,14 @@ class CpuMeasurement final : public Measurement {
 class CpuReference final : public ActiveReference {
  public:
   CpuReference(Shared& shared, std::shared_ptr<const Frame> reference, Subsets subsets,
-               RawVector<RefinedPoint> last)
+               core::RawVector<RefinedPoint> last)
       : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options, shared.pool) {
     reference_.last = std::move(last);
     reference_noise_ = noise_of(reference_.image());
     shared_.kernels.insert(reference_.refiner.kernel());
   }
 
-  const RawVector<RefinedPoint>& last() const { return reference_.last; }
+  const core::RawVector<RefinedPoint>& last() const { return reference_.last; }
 
   bool surely_found() const override { return surely_found_; }
 
@@ -235,18 +235,19 @@ class CpuReference final : public ActiveReference {
 
   void keep_as_last(std::span<const RefinedPoint> results) {
     reference_.last.resize(results.size());
-    for_each_index(shared_.pool, reference_.size(), [&](std::int64_t i) { reference_.last[i] = results[i]; });
+    core::for_each_index(shared_.pool, reference_.size(),
+                         [&](std::int64_t i) { reference_.last[i] = results[i]; });
   }
 
   double estimate_noise(std::span<const RefinedPoint> results) const {
     const TrackOptions& options = shared_.options;
     if (options.noise) return *options.noise;
     const NoiseGains gains = analysis::noise_gains(options.refine.interpolation, options.refine.smoothing);
-    const std::vector<std::int64_t> measured = indices_where(
+    const std::vector<std::int64_t> measured = core::indices_where(
         shared_.pool, std::ssize(results), [&](std::int64_t i) { return results[i].status == Status::ok; });
     if (measured.empty()) return 0;
-    RawVector<double> sigmas(measured.size());
-    for_each_index(shared_.pool, std::ssize(measured), [&](std::int64_t k) {
+    core::RawVector<double> sigmas(measured.size());
+    core::for_each_index(shared_.pool, std::ssize(measured), [&](std::int64_t k) {
       const RefinedPoint& p = results[measured[k]];
       sigmas[k] = noise_from_residual(gains, p.shape, p.residual_sd, options.refine.subset / 2);
     });
@@ -266,7 +267,7 @@ class CpuReference final : public ActiveReference {
     const auto cross = [&](std::int64_t node) {
       return cross_around(grid.nx, grid.ny, shared_.points.point_at.data(), node, noise.reach);
     };
-    for_each_index(shared_.pool, reference_.size(), [&](std::int64_t i) {
+    core::for_each_index(shared_.pool, reference_.size(), [&](std::int64_t i) {
       const RefinedPoint& p = results[i];
       const MaterialPoint m = reference_.subsets.material(i);
       const std::int64_t node = shared_.points.node_of[i];
@@ -299,7 +300,8 @@ class CpuReference final : public ActiveReference {
 
 class CpuBackend final : public TrackingBackend {
  public:
-  CpuBackend(const TrackOptions& options, const MeasuredScene& scene, StrainBy strain_by, ThreadPool& pool)
+  CpuBackend(const TrackOptions& options, const MeasuredScene& scene, StrainBy strain_by,
+             core::ThreadPool& pool)
       : shared_(options, scene, strain_by, pool) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
@@ -312,7 +314,7 @@ class CpuBackend final : public TrackingBackend {
     const LocatedPoints& points = static_cast<const HostPositions&>(positions).points;
     return std::make_unique<CpuReference>(
         shared_, std::move(image), Subsets(shared_.points, points, shared_.analysis.roi),
-        before ? static_cast<const CpuReference*>(before)->last() : RawVector<RefinedPoint>());
+        before ? static_cast<const CpuReference*>(before)->last() : core::RawVector<RefinedPoint>());
   }
   std::shared_ptr<const PointPositions> load_positions(std::span<const std::byte> bytes) const override {
     return positions_in(bytes, shared_.points.node_of.size(), shared_.image);
@@ -329,7 +331,7 @@ class CpuBackend final : public TrackingBackend {
 }  // namespace
 
 std::unique_ptr<TrackingBackend> open_cpu(const TrackOptions& options, const MeasuredScene& scene,
-                                          StrainBy strain_by, ThreadPool& pool) {
+                                          StrainBy strain_by, core::ThreadPool& pool) {
   return std::make_unique<CpuBackend>(options, scene, strain_by, pool);
 }
 

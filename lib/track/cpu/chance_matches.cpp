@@ -17,7 +17,7 @@ ChanceMatches::ChanceMatches(const PointNodes& points, const HostReference& refe
       contested_(results.size()) {}
 
 void ChanceMatches::reject() {
-  for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
+  core::for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
     RefinedPoint& p = results_[i];
     if (p.status == Status::ok && is_mirrored(p.shape)) p.status = Status::low_correlation;
   });
@@ -47,10 +47,10 @@ void ChanceMatches::find_ambiguous() {
 }
 
 void ChanceMatches::give_up_chance() {
-  const std::int64_t trackable = count_where(reference_.pool, reference_.size(),
-                                             [&](std::int64_t i) { return reference_.trackable(i); });
+  const std::int64_t trackable = core::count_where(reference_.pool, reference_.size(),
+                                                   [&](std::int64_t i) { return reference_.trackable(i); });
   const FrameLevel normal = level();
-  for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
+  core::for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
     RefinedPoint& p = results_[i];
     if (p.status != Status::ok) return;
     const std::int64_t members = members_[parent_[i]];
@@ -110,7 +110,7 @@ void ChanceMatches::find_groups() {
     parent_[i] = parent_[parent_[i]];  // parents come before their children
     if (results_[i].status == Status::ok) ++members_[parent_[i]];
   }
-  for (const std::int64_t i : indices_where(reference_.pool, reference_.size(), [&](std::int64_t k) {
+  for (const std::int64_t i : core::indices_where(reference_.pool, reference_.size(), [&](std::int64_t k) {
          return results_[k].status == Status::ok && members_[parent_[k]] < large_;
        }))
     frame_.for_each_neighbour(i, [&](std::int64_t n) {

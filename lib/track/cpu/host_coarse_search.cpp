@@ -6,7 +6,7 @@ namespace dic::track {
 namespace {
 
 /// The levels of the pyramid; level 0 is empty if it is not searched.
-std::vector<Image> levels_of(const CoarseSearch& search, ImageView image, ThreadPool& pool) {
+std::vector<Image> levels_of(const CoarseSearch& search, ImageView image, core::ThreadPool& pool) {
   std::vector<Image> levels = analysis::pyramid(analysis::stretched(image, pool), search.levels(), pool);
   if (!search.uses_full_size()) levels.front() = Image();
   return levels;
@@ -15,7 +15,7 @@ std::vector<Image> levels_of(const CoarseSearch& search, ImageView image, Thread
 class HostPyramids final : public PyramidSearch {
  public:
   HostPyramids(const CoarseSearch& search, const std::vector<Image>& reference, ImageView current,
-               Correlator& correlator, ThreadPool& pool)
+               Correlator& correlator, core::ThreadPool& pool)
       : search_(search),
         reference_(reference),
         current_(levels_of(search, current, pool)),
@@ -39,12 +39,12 @@ class HostPyramids final : public PyramidSearch {
   const std::vector<Image>& reference_;
   std::vector<Image> current_;
   Correlator& correlator_;
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
 };
 
 }  // namespace
 
-HostCoarseSearch::HostCoarseSearch(ImageView reference, ImageView roi, ThreadPool& pool)
+HostCoarseSearch::HostCoarseSearch(ImageView reference, ImageView roi, core::ThreadPool& pool)
     : pool_(pool),
       search_(reference.width, reference.height, roi, pool),
       reference_(levels_of(search_, reference, pool)) {}

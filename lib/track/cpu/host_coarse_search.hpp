@@ -12,12 +12,12 @@ namespace dic::track {
 class HostCoarseSearch {
  public:
   /// roi: u8, may be empty.
-  HostCoarseSearch(ImageView reference, ImageView roi, ThreadPool& pool);
+  HostCoarseSearch(ImageView reference, ImageView roi, core::ThreadPool& pool);
 
   CoarseField run(Correlator& correlator, ImageView current);
 
  private:
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   CoarseSearch search_;
   std::vector<Image> reference_;  ///< pyramid of the reference, by level
 };

@@ -5,7 +5,7 @@
 namespace dic::track {
 
 HostReference::HostReference(std::shared_ptr<const Frame> reference, Subsets placed,
-                             const TrackOptions& options, ThreadPool& threads)
+                             const TrackOptions& options, core::ThreadPool& threads)
     : pool(threads),
       subsets(std::move(placed)),
       refiner(refine::open_refiner(options.refine, "cpu", threads)),
@@ -13,7 +13,7 @@ HostReference::HostReference(std::shared_ptr<const Frame> reference, Subsets pla
       shapes_(image().width, image().height, subsets.x, subsets.y, options.refine.subset / 2, roi(), pool),
       statuses_(subsets.x.size()) {
   refiner.set_reference(image(), subsets.x, subsets.y, roi());
-  for_each_index(pool, size(), [&](std::int64_t i) {
+  core::for_each_index(pool, size(), [&](std::int64_t i) {
     const Status until_here = subsets.material(i).status;
     statuses_[i] = until_here != Status::ok ? until_here : refiner.reference_status(i);
   });

@@ -24,7 +24,7 @@ class HostFrame final : public Frame {
 class HostReference {
  public:
   HostReference(std::shared_ptr<const Frame> reference, Subsets subsets, const TrackOptions& options,
-                ThreadPool& pool);
+                core::ThreadPool& pool);
 
   std::int64_t size() const { return static_cast<std::int64_t>(subsets.x.size()); }
   ImageView image() const { return static_cast<const HostFrame&>(*frame_).image.view(); }
@@ -33,11 +33,11 @@ class HostReference {
   bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
   Status status(std::int64_t i) const { return statuses_[i]; }
 
-  ThreadPool& pool;  ///< threads for loops over points
+  core::ThreadPool& pool;  ///< threads for loops over points
   const Subsets subsets;
   Refiner refiner;
   /// Results of whole subsets in the last frame that was compared with this reference; empty at first.
-  RawVector<RefinedPoint> last;
+  core::RawVector<RefinedPoint> last;
 
  private:
   ImageView roi() const { return subsets.roi.empty() ? ImageView{} : subsets.roi.view(); }

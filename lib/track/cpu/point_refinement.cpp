@@ -28,13 +28,14 @@ PointRefinement::PointRefinement(const PointNodes& points, const HostReference& 
 }
 
 void PointRefinement::start_over() {
-  for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) { results_[i] = unrefined(i); });
+  core::for_each_index(reference_.pool, reference_.size(),
+                       [&](std::int64_t i) { results_[i] = unrefined(i); });
   tried_ = std::numeric_limits<float>::infinity();
   refine_starts(0);
 }
 
 void PointRefinement::refine_starts(int step) {
-  memory_.attempts.points = indices_where(reference_.pool, reference_.size(), [&](std::int64_t i) {
+  memory_.attempts.points = core::indices_where(reference_.pool, reference_.size(), [&](std::int64_t i) {
     return waits(i, kScoreLadder[step], tried_);
   });
   memory_.attempts.starts.clear();
@@ -60,8 +61,9 @@ std::span<const ShapeParameters> PointRefinement::starts_of_attempts(std::size_t
   const RefinementAttempts& attempts = memory_.attempts;
   if (!attempts.starts.empty()) return std::span(attempts.starts).subspan(first, count);
   memory_.starts.resize(count);
-  for_each_index(reference_.pool, std::ssize(memory_.starts),
-                 [&](std::int64_t k) { memory_.starts[k] = starts_[attempts.points[first + k]].shape; });
+  core::for_each_index(reference_.pool, std::ssize(memory_.starts), [&](std::int64_t k) {
+    memory_.starts[k] = starts_[attempts.points[first + k]].shape;
+  });
   return memory_.starts;
 }
 
@@ -70,7 +72,7 @@ void PointRefinement::refine() {
   const std::size_t batch = 2048 * static_cast<std::size_t>(reference_.pool.size());
   for (const std::int64_t i : fresh_) memory_.is_fresh[i] = 0;
   fresh_.clear();
-  RawVector<RefinedPoint>& refined = memory_.refined;
+  core::RawVector<RefinedPoint>& refined = memory_.refined;
   const std::span which(std::as_const(memory_.attempts.points));
   for (std::size_t first = 0; first < which.size(); first += batch) {
     const std::size_t count = std::min(batch, which.size() - first);
@@ -79,7 +81,7 @@ void PointRefinement::refine() {
     reference_.refiner.refine(which.subspan(first, count), starts_of_attempts(first, count),
                               std::span(refined).first(count), stop_);
     check_stop_();
-    for_each_index(reference_.pool, static_cast<std::int64_t>(count), [&](std::int64_t k) {
+    core::for_each_index(reference_.pool, static_cast<std::int64_t>(count), [&](std::int64_t k) {
       const std::int64_t i = which[first + k];
       if (!replaces(refined[k], results_[i])) return;
       results_[i] = refined[k];
@@ -99,14 +101,14 @@ void PointRefinement::find_front() {
       if (!std::exchange(memory_.seen[n], 1)) beside.push_back(n);
     });
   for (const std::int64_t n : beside) memory_.seen[n] = 0;
-  PointList front = indices_where(reference_.pool, std::ssize(beside), [&](std::int64_t k) {
+  PointList front = core::indices_where(reference_.pool, std::ssize(beside), [&](std::int64_t k) {
     return needs_recovery(points, memory_.is_fresh, beside[k]);
   });
   for (std::int64_t& k : front) k = beside[k];
   // All starts come from earlier waves.
-  RawVector<ShapeParameters>& starts = memory_.attempts.starts;
+  core::RawVector<ShapeParameters>& starts = memory_.attempts.starts;
   starts.resize(front.size());
-  for_each_index(reference_.pool, std::ssize(front), [&](std::int64_t k) {
+  core::for_each_index(reference_.pool, std::ssize(front), [&](std::int64_t k) {
     starts[k] = predicted_shape(points, best_neighbour(points, front[k]), front[k]);
   });
   memory_.attempts.points = std::move(front);
@@ -123,15 +125,15 @@ int PointRefinement::recover(int most_waves) {
 
 RemainingPoints PointRefinement::remaining() const {
   return {.front = std::ssize(memory_.attempts.points),
-          .untried = count_where(reference_.pool, reference_.size(),
-                                 [&](std::int64_t i) { return waits(i, kLeastScore, tried_); })};
+          .untried = core::count_where(reference_.pool, reference_.size(),
+                                       [&](std::int64_t i) { return waits(i, kLeastScore, tried_); })};
 }
 
 void PointRefinement::drop_islands() {
   const FramePoints points{points_, reference_, results_};
   std::vector<NeighbourSupport> supports(results_.size());
-  for_each_index(reference_.pool, reference_.size(),
-                 [&](std::int64_t i) { supports[i] = neighbour_support(points, i); });
+  core::for_each_index(reference_.pool, reference_.size(),
+                       [&](std::int64_t i) { supports[i] = neighbour_support(points, i); });
   std::array<std::int64_t, kSmallIsland> island;
   for (std::int64_t i = 0; i < reference_.size(); ++i)
     if (supports[i] != 0 && unconfirmed(points, supports, i, island))

@@ -18,15 +18,15 @@ namespace dic::track {
 /// Refinements to be done, one per point.
 struct RefinementAttempts {
   std::vector<std::int64_t> points;
-  RawVector<ShapeParameters> starts;  ///< empty: the starts that the search found
+  core::RawVector<ShapeParameters> starts;  ///< empty: the starts that the search found
 };
 
 /// Working memory of a refinement, kept from frame to frame because allocating it costs more than filling it.
 struct RefinementMemory {
-  RawVector<RefinedPoint> results;
+  core::RawVector<RefinedPoint> results;
   RefinementAttempts attempts;
-  RawVector<ShapeParameters> starts;         ///< starts of a batch of attempts
-  RawVector<RefinedPoint> refined;           ///< results of a batch of attempts
+  core::RawVector<ShapeParameters> starts;   ///< starts of a batch of attempts
+  core::RawVector<RefinedPoint> refined;     ///< results of a batch of attempts
   std::vector<std::uint8_t> is_fresh, seen;  ///< flags by point
 };
 
@@ -71,7 +71,7 @@ class PointRefinement {
   std::stop_token stop_;
   std::function<void()> check_stop_;
   RefinementMemory& memory_;
-  RawVector<RefinedPoint>& results_;
+  core::RawVector<RefinedPoint>& results_;
   float tried_ = std::numeric_limits<float>::infinity();  ///< starts of this score and above were tried
   PointList fresh_;                                       ///< points that the last refinement measured
 };

@@ -19,11 +19,11 @@ SplitSubsets::SplitSubsets(const PointNodes& points, const HostReference& refere
 
 void SplitSubsets::run(const std::stop_token& stop) {
   find_levels();
-  for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
+  core::for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
     trusted_[i] = reference_.trackable(i) && results_[i].status == Status::ok && !doubtful(i);
   });
-  open_ = indices_where(reference_.pool, reference_.size(),
-                        [&](std::int64_t i) { return reference_.trackable(i) && !trusted_[i]; });
+  open_ = core::indices_where(reference_.pool, reference_.size(),
+                              [&](std::int64_t i) { return reference_.trackable(i) && !trusted_[i]; });
   for (int round = 0; round < kSplitRounds && !open_.empty(); ++round) measure(attempts(round), round, stop);
   for (const std::int64_t i : open_) give_up_contradicted(i);
 }

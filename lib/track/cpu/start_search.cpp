@@ -8,7 +8,7 @@ namespace dic::track {
 
 template <typename Body>
 void StartSearch::for_each_of(std::span<const std::int64_t> which, const Body& body) const {
-  for_each_index(reference_.pool, std::ssize(which), [&](std::int64_t k) { body(which[k], k); });
+  core::for_each_index(reference_.pool, std::ssize(which), [&](std::int64_t k) { body(which[k], k); });
 }
 
 static_assert(StartSearchOperations<StartSearch>);
@@ -23,10 +23,10 @@ StartSearch::StartSearch(const PointNodes& points, HostReference& reference, Ima
       range_(range),
       check_stop_(std::move(check_stop)),
       variants_(variants),
-      trackable_(indices_where(reference.pool, reference.size(),
-                               [&](std::int64_t i) { return reference.trackable(i); })),
+      trackable_(core::indices_where(reference.pool, reference.size(),
+                                     [&](std::int64_t i) { return reference.trackable(i); })),
       starts_(reference.size()) {
-  for_each_index(reference.pool, reference.size(), [&](std::int64_t i) { starts_[i] = {}; });
+  core::for_each_index(reference.pool, reference.size(), [&](std::int64_t i) { starts_[i] = {}; });
 }
 
 void StartSearch::predict_from_last() {
@@ -87,8 +87,9 @@ void StartSearch::search(PointList which, std::span<Start> starts) {
 }
 
 StartSearch::PointList StartSearch::lost_points() const {
-  PointList lost = indices_where(reference_.pool, std::ssize(trackable_),
-                                 [&](std::int64_t k) { return starts_[trackable_[k]].score < kRecognized; });
+  PointList lost = core::indices_where(reference_.pool, std::ssize(trackable_), [&](std::int64_t k) {
+    return starts_[trackable_[k]].score < kRecognized;
+  });
   for (std::int64_t& k : lost) k = trackable_[k];
   return lost;
 }

@@ -62,7 +62,7 @@ class StartSearch {
   std::function<void()> check_stop_;
   std::set<std::string>& variants_;
   PointList trackable_, unpredicted_;
-  RawVector<Start> starts_;
+  core::RawVector<Start> starts_;
 };
 
 }  // namespace dic::track

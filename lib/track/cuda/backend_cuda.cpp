@@ -16,7 +16,7 @@ namespace {
 class CudaBackend final : public TrackingBackend {
  public:
   CudaBackend(const TrackOptions& options, const ImageView& image, const MeasuredScene& scene,
-              const std::vector<kernels::Device>& devices, ThreadPool& pool)
+              const std::vector<kernels::Device>& devices, core::ThreadPool& pool)
       : context_(options, image, scene, devices, pool), image_(scene.image) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return context_.gpus().upload(image); }
@@ -59,7 +59,7 @@ class CudaBackend final : public TrackingBackend {
 
 std::unique_ptr<TrackingBackend> open_cuda(const TrackOptions& options, const ImageView& image,
                                            const MeasuredScene& scene, std::span<const int> ordinals,
-                                           ThreadPool& pool) {
+                                           core::ThreadPool& pool) {
   std::vector<kernels::Device> devices;
   for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
   if (ordinals.empty()) devices = kernels::find_devices();

@@ -55,7 +55,7 @@ void DevicePyramid::build(const PyramidSource& source, const CoarseSearch& searc
     kernels::launch_halved(image_of(levels_[level - 1]), plane_of(levels_[level]), stream.handle());
 }
 
-CoarseReference::CoarseReference(const PyramidSource& source, ImageView roi, ThreadPool& pool,
+CoarseReference::CoarseReference(const PyramidSource& source, ImageView roi, core::ThreadPool& pool,
                                  CoarseMemory& memory, const kernels::Stream& stream)
     : search_(source.image.width, source.image.height, roi, pool), memory_(memory), roi_(search_.levels()) {
   memory_.pyramid.build(source, search_, stream);

@@ -54,7 +54,7 @@ struct CoarseMemory {
 class CoarseReference {
  public:
   /// Queues building the pyramid. roi: u8, in host memory; may be empty.
-  CoarseReference(const PyramidSource& source, ImageView roi, ThreadPool& pool, CoarseMemory& memory,
+  CoarseReference(const PyramidSource& source, ImageView roi, core::ThreadPool& pool, CoarseMemory& memory,
                   const kernels::Stream& stream);
 
   CoarseSearch& search() { return search_; }

@@ -97,7 +97,7 @@ void DeviceReference::continue_from(const DeviceReference& before, const kernels
                         known.count() * sizeof(kernels::TrackedPoint), stream.handle());
 }
 
-CoarseReference& DeviceReference::coarse(ThreadPool& pool, const kernels::Stream& stream) {
+CoarseReference& DeviceReference::coarse(core::ThreadPool& pool, const kernels::Stream& stream) {
   if (coarse_) return *coarse_;
   const ImageView& roi = image_.roi;
   Image moved;

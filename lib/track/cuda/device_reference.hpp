@@ -71,7 +71,7 @@ class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
   /// Motion of the points; null if they are their nodes.
   const MaterialPoint* material() const { return material_; }
   /// The coarse search of this reference. The first call makes it, and waits for the stream.
-  CoarseReference& coarse(ThreadPool& pool, const kernels::Stream& stream);
+  CoarseReference& coarse(core::ThreadPool& pool, const kernels::Stream& stream);
 
   /// Sets which points this GPU measures and knows (see kernels::GridPoints); all of them by default.
   void set_partition(const kernels::PointRange& own, const kernels::PointRange& known) {

@@ -27,7 +27,7 @@ void run_and_report(std::promise<void>& outcome, const Task& task) {
 
 FieldPipeline::FieldPipeline(const TrackOptions& options, const ImageMemory& memory,
                              std::shared_ptr<const Grid> grid, int device, const DevicePoints& points,
-                             ThreadPool& pool)
+                             core::ThreadPool& pool)
     : options_(options),
       grid_(std::move(grid)),
       device_(device),

@@ -33,7 +33,7 @@ class FieldPipeline {
  public:
   /// memory: for images. device: the current device. points: its copy of the grid.
   FieldPipeline(const TrackOptions& options, const ImageMemory& memory, std::shared_ptr<const Grid> grid,
-                int device, const DevicePoints& points, ThreadPool& pool);
+                int device, const DevicePoints& points, core::ThreadPool& pool);
 
   /// Memory of a coming field.
   std::shared_ptr<DeviceField> new_field();
@@ -59,7 +59,7 @@ class FieldPipeline {
   const std::shared_ptr<const Grid> grid_;
   const int device_;
   const DevicePoints& points_;
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   SplitSubsets split_;
   kernels::Stream stream_{
       kernels::Priority::high};         // high, so that launches of the next search do not delay a field
@@ -71,7 +71,7 @@ class FieldPipeline {
   ObjectPool<FieldMemory> memory_;
   FieldBlocks blocks_;
   std::future<void> first_memory_;  ///< ready when the pools have memory of a field
-  Worker worker_;                   ///< the last member, so that it ends first
+  core::Worker worker_;             ///< the last member, so that it ends first
 };
 
 }  // namespace dic::track::cuda

@@ -93,7 +93,7 @@ std::int64_t PointRefinement::lost() {
 }
 
 std::int64_t PointRefinement::lost_in_view() {
-  ThreadTeam& team = context_.gpus().team();
+  core::ThreadTeam& team = context_.gpus().team();
   FeatureSearch& features = context_.features();
   const bool first = frame_.gpu.rank() == 0;
   if (first) features.reserve();

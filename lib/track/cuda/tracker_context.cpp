@@ -38,7 +38,7 @@ void SharedCoarseSearch::run(DeviceReference& reference, const PyramidSource& cu
 
 TrackerContext::TrackerContext(const TrackOptions& options, const ImageView& image,
                                const MeasuredScene& scene, const std::vector<kernels::Device>& devices,
-                               ThreadPool& pool)
+                               core::ThreadPool& pool)
     : options_(options),
       points_(scene.points),
       memory_(options, checked(image), scene.points.size(), free_memory(devices)),

@@ -14,7 +14,7 @@ namespace dic::track::cuda {
 /// The coarse-to-fine search of a frame, which the first GPU does and all GPUs read.
 class SharedCoarseSearch {
  public:
-  SharedCoarseSearch(SubsetSearch& search, ThreadPool& pool) : search_(search), pool_(pool) {}
+  SharedCoarseSearch(SubsetSearch& search, core::ThreadPool& pool) : search_(search), pool_(pool) {}
 
   /// Searches a frame. Called only for the first GPU.
   void run(DeviceReference& reference, const PyramidSource& current, const kernels::Stream& stream);
@@ -25,7 +25,7 @@ class SharedCoarseSearch {
 
  private:
   DeviceCoarseSearch search_;
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   CoarseField field_;
 };
 
@@ -36,7 +36,7 @@ class TrackerContext {
   /// image: any image of the sequence's size and type. The first device is the current one. Throws
   /// DeviceError.
   TrackerContext(const TrackOptions& options, const ImageView& image, const MeasuredScene& scene,
-                 const std::vector<kernels::Device>& devices, ThreadPool& pool);
+                 const std::vector<kernels::Device>& devices, core::ThreadPool& pool);
 
   const TrackOptions& options() const { return options_; }
   const PointNodes& points() const { return points_; }

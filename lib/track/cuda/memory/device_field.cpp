@@ -71,7 +71,7 @@ Field field_in(const std::shared_ptr<std::byte>& block, const FieldArrays& a,
 }
 
 /// Copies a field by several threads, because most of the time is spent on touching new pages.
-Field copy_of(const Field& field, ThreadPool& pool) {
+Field copy_of(const Field& field, core::ThreadPool& pool) {
   Field copy = Field::without_arrays(field.shared_grid());
   std::vector<std::function<void()>> tasks;
   const auto take = [&](auto... array) {
@@ -109,7 +109,7 @@ std::shared_ptr<std::byte> FieldBlocks::lend(Handle block) {
 }
 
 DeviceField::DeviceField(std::shared_ptr<const Grid> grid, ObjectPool<FieldMemory>::Handle memory,
-                         FieldBlocks blocks, ThreadPool& pool)
+                         FieldBlocks blocks, core::ThreadPool& pool)
     : grid_(std::move(grid)),
       memory_(std::move(memory)),
       blocks_(std::move(blocks)),

@@ -54,7 +54,7 @@ class DeviceField {
  public:
   /// pool: must outlive this object.
   DeviceField(std::shared_ptr<const Grid> grid, ObjectPool<FieldMemory>::Handle memory, FieldBlocks blocks,
-              ThreadPool& pool);
+              core::ThreadPool& pool);
 
   const kernels::FieldArrays& arrays() const { return on_device_.arrays; }
   double* noise() const { return on_device_.noise; }
@@ -75,7 +75,7 @@ class DeviceField {
   ObjectPool<FieldMemory>::Handle memory_;
   FieldBlocks blocks_;
   FieldBlocks::Handle block_;
-  ThreadPool& pool_;
+  core::ThreadPool& pool_;
   FieldLayout on_device_, on_host_;
 };
 

@@ -55,8 +55,8 @@ StagedRows Stager::stage(const ImageView& image) {
   const auto rows_at_once = static_cast<std::int64_t>((1 << 18) / pitch + 1);  // a thread costs 10 us
   constexpr int most_threads = 8;  // copy 16.8 MB in 0.5 ms, 4 threads in 0.8
   const auto copy_rows = [&](std::int64_t begin, std::int64_t end, int) {
-    copy_rows_uncached(first + begin * pitch, pitch, image.row<std::byte>(static_cast<int>(begin)),
-                       image.row_bytes, row_bytes_of(image), end - begin);
+    core::copy_rows_uncached(first + begin * pitch, pitch, image.row<std::byte>(static_cast<int>(begin)),
+                             image.row_bytes, row_bytes_of(image), end - begin);
   };
   threads_.parallel_for(image.height, rows_at_once, copy_rows, most_threads);
   return staged;

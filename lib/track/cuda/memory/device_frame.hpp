@@ -86,13 +86,13 @@ class DeviceFrame final : public Frame {
 class Stager {
  public:
   /// device_images: also copies images that are in the memory of a GPU.
-  Stager(ThreadPool& pool, bool device_images) : threads_(pool), device_images_(device_images) {}
+  Stager(core::ThreadPool& pool, bool device_images) : threads_(pool), device_images_(device_images) {}
 
   /// Copies the rows of an image; null if the image is in the memory of a GPU and remains there.
   StagedRows stage(const ImageView& image);
 
  private:
-  ThreadPool& threads_;
+  core::ThreadPool& threads_;
   bool device_images_;
   ObjectPool<kernels::PinnedBuffer> pool_;
 };

@@ -36,7 +36,7 @@ bool connect(const std::vector<std::unique_ptr<GpuContext>>& gpus) {
 }  // namespace
 
 GpuGroup::GpuGroup(const TrackOptions& options, const ImageMemory& memory, const MeasuredScene& scene,
-                   const std::vector<kernels::Device>& devices, ThreadPool& pool)
+                   const std::vector<kernels::Device>& devices, core::ThreadPool& pool)
     : noise_patches_(scene.analysis.noise_patches),
       gpus_(open_gpus(options, memory, scene, devices)),
       peer_access_(connect(gpus_)),

@@ -25,14 +25,14 @@ class GpuGroup {
  public:
   /// memory: for images, on each GPU.
   GpuGroup(const TrackOptions& options, const ImageMemory& memory, const MeasuredScene& scene,
-           const std::vector<kernels::Device>& devices, ThreadPool& pool);
+           const std::vector<kernels::Device>& devices, core::ThreadPool& pool);
 
   int size() const { return static_cast<int>(gpus_.size()); }
   GpuContext& operator[](int rank) const { return *gpus_[rank]; }
   GpuContext& first() const { return *gpus_.front(); }
   /// True if GPUs can read each other's memory.
   bool peer_access() const { return peer_access_; }
-  ThreadTeam& team() { return team_; }
+  core::ThreadTeam& team() { return team_; }
   LoadBalancer& balancer() { return balancer_; }
   /// Runs body(rank) for every GPU at once, with this GPU as the current device of the thread.
   void run(const std::function<void(int rank)>& body);
@@ -49,7 +49,7 @@ class GpuGroup {
   const bool peer_access_;
   const bool
       shares_rows_;  ///< each GPU gets some rows of a frame from the host, and sends them to the others
-  ThreadTeam team_;
+  core::ThreadTeam team_;
   LoadBalancer balancer_;
   std::mutex uploading_;
   Stager stager_;

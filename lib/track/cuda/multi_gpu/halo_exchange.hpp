@@ -12,7 +12,7 @@ namespace dic::track::cuda {
 class HaloExchange {
  public:
   /// frames: the frame on each GPU, by rank. peer_access: GPUs can read each other's memory.
-  HaloExchange(ThreadTeam& team, std::span<const GpuFrame> frames, int rank, bool peer_access)
+  HaloExchange(core::ThreadTeam& team, std::span<const GpuFrame> frames, int rank, bool peer_access)
       : team_(team), frames_(frames), own_(frames[rank]), peer_access_(peer_access) {}
 
   /// Queues reading the current results of the points around the own ones from the other GPUs.
@@ -23,7 +23,7 @@ class HaloExchange {
   std::int64_t sum(std::int64_t own) { return team_.sum(own); }
 
  private:
-  ThreadTeam& team_;
+  core::ThreadTeam& team_;
   std::span<const GpuFrame> frames_;
   const GpuFrame& own_;
   const bool peer_access_;
