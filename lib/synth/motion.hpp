@@ -15,7 +15,8 @@ struct MaterialPoint : Position {
 };
 
 /// The reference position of the material that is seen at (x, y) at `amount`: X with X + u(X) = (x, y), to
-/// 1e-12 px. None inside an open crack.
+/// 1e-12 px. None inside an open crack or
+/// a hole.
 std::optional<MaterialPoint> reference_position(const Motion& motion, double amount, double x, double y);
 
 }  // namespace dic::synth
