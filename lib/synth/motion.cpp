@@ -110,6 +110,8 @@ std::optional<MaterialPoint> undo_crack(const Motion& m, double amount, double x
   return std::nullopt;
 }
 
+constexpr double kHalfEdge = 0.5;  // half of the width of the edge of a hole, px
+
 /// Displacement of a plate with a hole at (dx, dy) from the centre of the hole. The edge of the hole moves
 /// like the affine motion that fills it.
 std::array<double, 2> move_hole(const Motion& m, double amount, double dx, double dy) {
@@ -134,7 +136,7 @@ std::optional<MaterialPoint> undo_hole(const Motion& m, double amount, double x,
     step = std::hypot(next_x - dx, next_y - dy);
     dx = next_x, dy = next_y;
   }
-  if (std::hypot(dx, dy) < m.radius) return std::nullopt;
+  if (std::hypot(dx, dy) < m.radius - kHalfEdge) return std::nullopt;
   return MaterialPoint{{m.cx + dx, m.cy + dy}};
 }
 
@@ -239,6 +241,12 @@ std::optional<MaterialPoint> synth::reference_position(const Motion& motion, dou
       break;
   }
   return undo_crack(motion, amount, x, y);
+}
+
+double synth::material_share(const Motion& motion, const MaterialPoint& seen) {
+  if (motion.kind != MotionKind::hole || motion.textured_gap) return 1;
+  const double outside = std::hypot(seen.x - motion.cx, seen.y - motion.cy) - motion.radius;
+  return std::clamp((outside + kHalfEdge) / (2 * kHalfEdge), 0.0, 1.0);
 }
 
 }  // namespace dic

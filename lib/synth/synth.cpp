@@ -187,7 +187,10 @@ void Synthesizer::expose(const std::vector<double>& sums, int i, Image& image) {
       T* row = image.row<T>(static_cast<int>(y));
       for (int x = 0; x < image.width(); ++x) {
         const std::int64_t pixel = y * image.width() + x;
-        const double above = sums[pixel] == kGap ? 0 : contrast_ * (sums[pixel] - darkest_);
+        double above = sums[pixel] == kGap ? 0 : contrast_ * (sums[pixel] - darkest_);
+        if (options_.motion.kind == MotionKind::hole)
+          if (const auto p = material_at(options_, options_.amounts[i], x, static_cast<double>(y)))
+            above *= material_share(options_.motion, *p);
         double grey = (options_.grey_min + above) * light_at(options_, x) * gain + offset +
                       glare_at(options_, x, static_cast<double>(y));
         if (electrons > 0)
