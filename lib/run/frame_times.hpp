@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/export.hpp>
 #include <dic/image_io.hpp>
 #include <dic/track_files.hpp>
 #include <filesystem>
@@ -8,9 +9,9 @@
 
 namespace dic::run {
 
-/// Reads the number at the start of each line of a text file, up to a comma, semicolon or space. Skips empty
-/// lines, lines that begin with #, and titles before the first number. Throws FileError.
-std::vector<double> read_times(const std::filesystem::path& file);
+/// Reads times in s from a text file: a number per line, or a table with a column of times, see
+/// io::TextTable. Its heading may name another unit. Throws FileError.
+DIC_INTERNAL_API std::vector<double> read_times(const std::filesystem::path& file);
 
 /// Times at which the frames of a source were taken, in seconds.
 class FrameTimes {
