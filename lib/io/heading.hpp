@@ -1,6 +1,5 @@
 #pragma once
 
-#include <dic/export.hpp>
 #include <string>
 #include <string_view>
 
@@ -22,15 +21,15 @@ struct Heading {
 };
 
 /// Reads a heading. unit: the text below it where units have a line of their own, else empty.
-DIC_INTERNAL_API Heading read_heading(std::string_view text, std::string_view unit = {});
+Heading read_heading(std::string_view text, std::string_view unit = {});
 
 /// True for a unit in a line of units: "(kN)", "[s]", "mm".
-DIC_INTERNAL_API bool is_unit(std::string_view text);
+bool is_unit(std::string_view text);
 
 /// Why the factor of a heading is 0, and what to do: the end of a sentence.
-DIC_INTERNAL_API std::string unit_problem(const Heading& heading);
+std::string unit_problem(const Heading& heading);
 
 /// Two names are equal but for letter case, spaces and punctuation.
-DIC_INTERNAL_API bool same_name(std::string_view a, std::string_view b);
+bool same_name(std::string_view a, std::string_view b);
 
 }  // namespace dic::io

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <dic/export.hpp>
 #include <filesystem>
 #include <string>
 
@@ -10,6 +9,6 @@ namespace dic::io {
 /// spreadsheet's "Unicode text") is converted; bytes that are not UTF-8 count as Windows-1252. Throws
 /// FileError, also for pipes and devices, which may never end, for more than 256 MiB, and for files that hold
 /// NUL.
-DIC_INTERNAL_API std::string read_text_file(const std::filesystem::path& path);
+std::string read_text_file(const std::filesystem::path& path);
 
 }  // namespace dic::io

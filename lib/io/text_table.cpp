@@ -448,23 +448,27 @@ std::optional<std::size_t> TextTable::find_time() const {
   fail("has several columns of times, " + list + ": name one of them \"time\"");
 }
 
-/// True if every row has two cells that could be one number with a decimal comma.
+/// True if rows have two cells that could be one number with a decimal comma, or a single one.
 bool TextTable::is_open() const {
-  return separator_ == ',' && std::ranges::all_of(rows_, [](const Row& row) {
-           return row.cells.size() == 2 && !row.is_quoted && is_digits(row.cells[1]) &&
-                  row.cells[1].data() == row.cells[0].data() + row.cells[0].size() + 1 &&
-                  row.cells[0].find('.') == std::string_view::npos;
-         });
+  const auto is_one_or_two = [](const Row& row) {
+    return row.cells.size() == 2 && !row.is_quoted && is_digits(row.cells[1]) &&
+           row.cells[1].data() == row.cells[0].data() + row.cells[0].size() + 1 &&
+           row.cells[0].find('.') == std::string_view::npos;
+  };
+  return separator_ == ',' && std::ranges::any_of(rows_, is_one_or_two) &&
+         std::ranges::all_of(rows_,
+                             [&](const Row& row) { return row.cells.size() == 1 || is_one_or_two(row); });
 }
 
 bool TextTable::may_have_decimal_commas() const { return headings_.empty() && is_open(); }
 
-/// True for whole numbers that increase from row to row, as those of a column of times or frames do.
+/// True for whole numbers that increase from row to row, as those of a column of times or frames do, each
+/// with another cell beside it.
 bool TextTable::first_cells_increase() const {
   double last = -std::numeric_limits<double>::infinity();
   return std::ranges::all_of(rows_, [&](const Row& row) {
     const auto value = core::parse_number<double>(row.cells[0]);
-    return value && *value > std::exchange(last, *value);
+    return row.cells.size() > 1 && value && *value > std::exchange(last, *value);
   });
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <dic/export.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -22,7 +21,7 @@ class TextTable {
  public:
   /// wanted: name of a column that the headings have, which helps to find them; may be empty. Throws
   /// FileError, also for a file without numbers.
-  DIC_INTERNAL_API explicit TextTable(const std::filesystem::path& path, std::string_view wanted = {});
+  explicit TextTable(const std::filesystem::path& path, std::string_view wanted = {});
 
   /// Empty if no headings stand above the numbers.
   const std::vector<Heading>& headings() const { return headings_; }
@@ -30,32 +29,32 @@ class TextTable {
   /// Number of cells of the first row.
   std::size_t width() const { return rows_.front().cells.size(); }
   /// True if the first row holds a number in this column.
-  DIC_INTERNAL_API bool begins_with_number(std::size_t column) const;
+  bool begins_with_number(std::size_t column) const;
   /// The numbers of a column. Throws FileError, which names the line, for a cell that is no number.
-  DIC_INTERNAL_API std::vector<double> numbers(std::size_t column) const;
+  std::vector<double> numbers(std::size_t column) const;
   /// The numbers of a column of times in s: h:mm:ss are read too, and the unit of the heading counts.
-  DIC_INTERNAL_API std::vector<double> seconds(std::size_t column) const;
+  std::vector<double> seconds(std::size_t column) const;
   /// Line of the file, from 1, of a row.
   int line_of(std::size_t row) const { return rows_[row].line; }
-  /// True if no heading tells whether "0,5", in every row, is one number or two.
-  DIC_INTERNAL_API bool may_have_decimal_commas() const;
-  /// True if the first column, as it is separated, holds increasing numbers.
-  DIC_INTERNAL_API bool first_cells_increase() const;
+  /// True if no heading tells whether "0,5" is one number or two.
+  bool may_have_decimal_commas() const;
+  /// True if the first column, as it is separated, holds increasing numbers, and every row has a second cell.
+  bool first_cells_increase() const;
   /// Takes every row for one cell, so that commas are decimal.
-  DIC_INTERNAL_API void join_cells();
+  void join_cells();
 
   /// The column that its heading names as time; of several, the one that is named so and nothing else. Throws
   /// FileError where that leaves several.
-  DIC_INTERNAL_API std::optional<std::size_t> find_time() const;
+  std::optional<std::size_t> find_time() const;
 
   /// A number that may have been meant otherwise, for a message: "1,234" if semicolons alone say that the
   /// comma is decimal. Empty if there is none.
   const std::string& doubtful_number() const { return doubtful_; }
 
   /// The headings in quotes, for a message.
-  DIC_INTERNAL_API std::string list_of_headings() const;
+  std::string list_of_headings() const;
   /// Throws the FileError "'PATH' WHAT."
-  [[noreturn]] DIC_INTERNAL_API void fail(const std::string& what) const;
+  [[noreturn]] void fail(const std::string& what) const;
 
  private:
   struct Row {

@@ -33,7 +33,7 @@ std::vector<double> read_times(const std::filesystem::path& file) {
     const std::vector<double> numbers = table.seconds(0);
     const bool are_numbers =
         std::ranges::adjacent_find(numbers, std::ranges::greater_equal()) == numbers.end();
-    if (are_columns && are_numbers && numbers.size() > 1)
+    if (are_columns && are_numbers && first_cells != numbers)
       table.fail(
           "has lines as \"0,5\", which may be one time or a time and another number: write decimal points, "
           "or "

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <dic/export.hpp>
 #include <dic/image_io.hpp>
 #include <dic/track_files.hpp>
 #include <filesystem>
@@ -11,7 +10,7 @@ namespace dic::run {
 
 /// Reads times in s from a text file: a number per line, or a table with a column of times, see
 /// io::TextTable. Its heading may name another unit. Throws FileError.
-DIC_INTERNAL_API std::vector<double> read_times(const std::filesystem::path& file);
+std::vector<double> read_times(const std::filesystem::path& file);
 
 /// Times at which the frames of a source were taken, in seconds.
 class FrameTimes {

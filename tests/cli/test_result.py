@@ -141,9 +141,23 @@ class Probe(ResultTest):
         self.refuse(2, ["outside the reference"], "probe", "dic_out", "--point", "1000,2")
         self.refuse(2, ["1 px apart"], "probe", "dic_out", "--extensometer", "50,50,50,50")
         self.refuse(2, ["--loads"], "probe", "dic_out", "--point", "50,50", "--section", "3")
+        (self.folder / "machine.csv").write_text("frame,Extension (mm),Temperature\n1,2,3\n2,3,4\n")
+        asked = ["probe", "dic_out", "--point", "50,50", "--loads", "machine.csv"]
+        self.refuse(1, ["\"Extension (mm)\"", "\"Temperature\""], *asked)
+        self.refuse(2, ["needs a force", "Extension"], *asked, "--load-column", "extension", "--section", "3")
+        self.assertFalse((self.folder / "dic_probe").exists())
         self.refuse(1, ["none.csv"], "probe", "dic_out", "--point", "50,50", "--loads", "none.csv")
         self.succeed("probe", "dic_out", "--point", "50,50", "--quiet")
         self.refuse(1, ["dic_probe", "--force"], "probe", "dic_out", "--point", "50,50")
+
+
+    def test_what_was_assumed_of_the_loads_is_said(self):
+        self.track("dic_out")
+        (self.folder / "machine.csv").write_text("Force\n0\n500\n1000\n")
+        done = self.succeed("probe", "dic_out", "--point", "50,50", "--loads", "machine.csv", "--section", "10", "--quiet")
+        self.assertEqual(done.stderr, "dic: The column \"Force\" has no unit: its loads are taken for N. "
+                                      "The first row of the loads is taken for the reference.\n")
+        self.assertEqual([float(row["stress [MPa]"]) for row in self.read_csv("dic_probe/history.csv")], [50, 100])
 
 
 class Export(ResultTest):

@@ -32,6 +32,8 @@ TEST_F(Times, AreSecondsInAnyLayout) {
                                  "time\n0\n0.5\n1.25\n",
                                  "time [s]\n0,0\n0,5\n1,25\n",
                                  "0,00\n0,50\n1,25\n",
+                                 "0\n0,5\n1,25\n",
+                                 "Zeit\n0\n0,5\n1,25\n",
                                  "0;7\n0,5;8\n1,25;9\n",
                                  "time,force\n0,1\n0.5,3\n1.25,9\n",
                                  "0 a.png\n0.5 b.png\n1.25 c.png\n",
@@ -70,6 +72,10 @@ TEST_F(Times, ThatCanMeanTwoThingsAreRefused) {
   refuse("number;x\n1;2\n2;3\n", "no column of times");
   refuse("Force [N]\n1\n2\n", "Force [N]");
   refuse("Time (cycles)\n1\n2\n", "cycles");
+}
+
+TEST_F(Times, AreReadWhereBothMeaningsAreTheSame) {
+  EXPECT_EQ(read("0,0\n2,0\n4,0\n"), (std::vector<double>{0, 2, 4}));
 }
 
 TEST_F(Times, ThatAreNoneAreRefused) {
