@@ -2,6 +2,7 @@
 #include <dic/error.hpp>
 #include <dic/result.hpp>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 
 #include "commands.hpp"
@@ -21,6 +22,9 @@ constexpr const char* kExportExamples =
     "table.csv\n"
     "  dic export dic_out --to mat -o test.mat                           for MATLAB, Octave and SciPy\n"
     "  dic export dic_out --to npz                                       for NumPy\n"
+    "  dic export dic_out --to vtu -o test.pvd                           for ParaView and meshio, a file per "
+    "frame\n"
+    "  dic export dic_out --to nodemap                                   for CrackPy\n"
     "\n";
 
 struct ExportFlags {
@@ -28,18 +32,28 @@ struct ExportFlags {
   bool force = false, quiet = false;
 };
 
+/// An empty folder for a folder is free.
+bool is_taken(const ExportJob& job) {
+  std::error_code error;
+  const bool is_free_folder = exporting::is_folder(job.format) && std::filesystem::is_directory(job.output) &&
+                              std::filesystem::is_empty(job.output, error);
+  return std::filesystem::exists(job.output) && !is_free_folder;
+}
+
 void run_export(ExportFlags& flags) {
   ExportJob& job = flags.job;
-  if (job.output.empty()) job.output = "table." + std::string(ending_of(job.format));
+  if (job.output.empty()) job.output = exporting::default_name(job.format);
   refuse_input("-o", job.output, {Result(job.result).path()});
-  if (!flags.force && std::filesystem::exists(job.output))
+  if (!flags.force && is_taken(job))
     throw FileError(job.output.string() + " already exists: give another name with -o, or --force.");
   const Interruption interruption;
+  std::vector<std::string> notes;
   {
     ProgressLine line(!flags.quiet);
-    export_result(
+    notes = export_result(
         job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
   }
+  for (const std::string& note : notes) std::cerr << "dic: " << note << "\n";
   if (!flags.quiet) std::printf("%s was written.\n", job.output.c_str());
 }
 
@@ -47,14 +61,15 @@ void run_export(ExportFlags& flags) {
 
 void add_export(CLI::App& app) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* command = app.add_subcommand("export", "Convert a result to CSV, NumPy, MATLAB or netCDF files");
+  CLI::App* command = app.add_subcommand(
+      "export", "Convert a result to files of other programs: CSV, NumPy, MATLAB, netCDF, ...");
   command->option_defaults()->always_capture_default();
   ExportJob& job = flags->job;
   command->add_option("RESULT", job.result, "Folder of dic track, or its result.vtkhdf")
       ->required()
       ->type_name("")
       ->default_str("");
-  add_choice(*command, "--to", job.format, "Format of the file");
+  add_choice(*command, "--to", job.format, "Format of the file; nodemap: CrackPy");
   command
       ->add_option("--frames", job.frames,
                    "Numbers of frames, where 1 is the first after the reference; default: all")
@@ -64,9 +79,11 @@ void add_export(CLI::App& app) {
       ->delimiter(',')
       ->default_str("");
   command
-      ->add_option("-o,--output", job.output,
-                   "File to write; default: table.csv, table.npz, table.mat or table.nc")
-      ->type_name("FILE")
+      ->add_option(
+          "-o,--output", job.output,
+          "File to write, for nodemap and matchid a folder; default: table.csv, table.npz, table.mat, "
+          "table.nc, table.pvd, nodemaps, matchid or ncorr.mat")
+      ->type_name("PATH")
       ->default_str("");
   command->add_flag("--force", flags->force, "Replace a file of that name");
   command->add_flag("--quiet", flags->quiet, "Print errors and warnings only");

@@ -185,6 +185,7 @@ void run_probe(ProbeFlags& flags) {
         interruption.token());
   }();
   if (loads) add_loads(history, *loads, flags.section);
+  if (!history.load_note.empty()) std::cerr << "dic: " << history.load_note << "\n";
   const std::vector<std::string> names =
       write_probe(folder, history, figures::canvases(figures::Format::png, kResolution));
   warn_of(
@@ -221,16 +222,16 @@ void add_probe(CLI::App& app) {
   command->option_defaults()->group("Loads");
   command
       ->add_option("--loads", flags->loads,
-                   "CSV table of loads; rows are assigned by a column frame or time, or follow the order of "
-                   "the frames")
+                   "Table of loads, as machines export it; rows are assigned by a column frame or time, or "
+                   "follow the order of the frames")
       ->type_name("FILE");
   command
       ->add_option("--load-column", flags->load_column,
-                   "Name of the column of loads; default: the first that is not frame or time")
+                   "Name of the column of loads; default: the only one that is a force by its name or unit")
       ->type_name("NAME");
   command
       ->add_option("--section", flags->section,
-                   "Cross section, mm2, for stress in MPa; loads must be in N or kN")
+                   "Cross section, mm2, for stress in MPa; the loads must be forces")
       ->type_name("MM2")
       ->check(CLI::NonNegativeNumber);
   command->option_defaults()->group("Output");

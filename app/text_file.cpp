@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <dic/error.hpp>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,9 @@ std::string read_text(const std::string& file) {
   if (!std::filesystem::is_regular_file(file, error))
     throw FileError("Cannot read " + file + ": it is no file (" +
                     (error ? error.message() : "a folder or a pipe") + ").");
+  constexpr std::uintmax_t most = std::uintmax_t{256} << 20;  // bytes
+  if (std::filesystem::file_size(file, error) > most)
+    throw FileError("Cannot read " + file + ": it has more than " + std::to_string(most >> 20) + " MiB.");
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   if (!stream || !(text << stream.rdbuf()))

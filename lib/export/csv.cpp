@@ -19,7 +19,6 @@ void write_csv_table(const std::filesystem::path& path, const Selection& selecti
   const Result& result = selection.result;
   const Grid& grid = result.grid();
   const std::string unit = result.info().length_unit();
-  const double factor = result.info().length_factor();
   query::Table table(path);
   table.cell("frame");
   if (selection.has_seconds()) table.cell("time [s]");
@@ -38,12 +37,12 @@ void write_csv_table(const std::filesystem::path& path, const Selection& selecti
       values.push_back(result.values(array.name, selection.frames[f]));
     for (std::size_t k = 0; k < grid.inside.size(); ++k) {
       if (grid.inside[k] == 0) continue;
-      const auto column = static_cast<int>(k % grid.nx), row = static_cast<int>(k / grid.nx);
+      const Position at = selection.position(k);
       table.cell(numbers[f]);
       if (selection.has_seconds()) table.cell(times[f]);
       table.cell(files[f]);
-      table.cell((result.positions() ? result.positions()->x[k] : grid.x(column)) * factor);
-      table.cell((result.positions() ? result.positions()->y[k] : grid.y(row)) * factor);
+      table.cell(at.x);
+      table.cell(at.y);
       for (std::size_t a = 0; a < values.size(); ++a) {
         const ResultArray& array = selection.arrays[a];
         if (array.name == "status" && values[a][k] < kStatusCount)

@@ -1,3 +1,5 @@
+#include <dic/field_schema.hpp>
+
 #include "export/selection.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/pending_file.hpp"
@@ -27,6 +29,8 @@ class NetcdfFile {
     file_.set_attribute("/", "step", static_cast<std::int64_t>(selection_.result.grid().step));
     file_.set_attribute("/", "strain_measure", to_string(info.strain.measure));
     file_.set_attribute("/", "strain_window", static_cast<std::int64_t>(info.strain.window));
+    file_.set_attribute("/", "length_unit", unit);
+    file_.set_attribute("/", "scale_mm_per_px", info.scale_mm_per_px);
     file_.close();
     target_.commit();
   }
@@ -55,8 +59,22 @@ class NetcdfFile {
       }
     });
     describe(array.name, array.unit, array.description);
+    if (!array.measure.empty()) file_.set_attribute("/" + array.name, "measure", array.measure);
+    if (array.name == "status") describe_status();
     file_.attach_scales("/" + array.name, {"/frame", "/y", "/x"});
     file_.check_written();
+  }
+
+  /// Names of the statuses by number, as the CF conventions of netCDF write them.
+  void describe_status() {
+    std::vector<std::uint8_t> numbers;
+    std::string meanings;
+    for (const auto& [status, name] : EnumNames<Status>::table) {
+      numbers.push_back(static_cast<std::uint8_t>(status));
+      meanings.append(meanings.empty() ? "" : " ").append(name);
+    }
+    file_.set_attribute("/status", "flag_values", numbers);
+    file_.set_attribute("/status", "flag_meanings", meanings);
   }
 
   void write_coordinates() {
@@ -67,6 +85,19 @@ class NetcdfFile {
     file_.attach_scales("/file", {"/frame"});
     file_.write("/inside", nodes, grid.inside.data());
     file_.attach_scales("/inside", {"/y", "/x"});
+    describe("file", "1", "file of the frame");
+    describe("inside", "1", "1 where the node is inside the ROI");
+    if (const auto& positions = selection_.result.positions()) {
+      for (const PositionArray& array : kPositionArrays) {
+        const std::string name(array.name);
+        std::vector<double> values((*positions.*array.member).begin(), (*positions.*array.member).end());
+        for (double& value : values) value *= selection_.result.info().length_factor();
+        file_.write("/" + name, nodes, values.data());
+        describe(name, selection_.result.info().length_unit(), array.description);
+        file_.attach_scales("/" + name, {"/y", "/x"});
+        names += " " + name;
+      }
+    }
     if (selection_.has_seconds()) {
       const std::vector<double> times = selection_.times();
       file_.write("/time", {times.size()}, times.data());

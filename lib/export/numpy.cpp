@@ -51,15 +51,40 @@ void write_numbers(ZipFile& zip, const std::string& name, const std::vector<doub
   zip.write(bytes_of(values));
 }
 
-/// Writes texts as UTF-8 bytes of fixed length: np.char.decode makes text of them.
+/// The characters of UTF-8; a byte that belongs to none counts as U+FFFD.
+std::u32string decoded(const std::string& text) {
+  std::u32string characters;
+  for (std::size_t k = 0; k < text.size();) {
+    const auto first = static_cast<unsigned char>(text[k]);
+    const std::size_t length = first < 0x80    ? 1
+                               : first >= 0xF0 ? 4
+                               : first >= 0xE0 ? 3
+                               : first >= 0xC0 ? 2
+                                               : 0;
+    bool is_whole = length > 0 && k + length <= text.size();
+    char32_t code = length == 1 ? first : first & (0x7F >> length);
+    for (std::size_t i = 1; is_whole && i < length; ++i) {
+      const auto next = static_cast<unsigned char>(text[k + i]);
+      is_whole = (next & 0xC0) == 0x80;
+      code = code << 6 | (next & 0x3F);
+    }
+    const bool is_character = is_whole && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
+    characters += is_character ? code : U'\xFFFD';
+    k += is_whole ? length : 1;
+  }
+  return characters;
+}
+
+/// Writes texts as NumPy's text, characters of 4 bytes.
 void write_texts(ZipFile& zip, const std::string& name, const std::vector<std::string>& texts) {
+  std::vector<std::u32string> all;
   std::size_t longest = 1;
-  for (const std::string& text : texts) longest = std::max(longest, text.size());
+  for (const std::string& text : texts) longest = std::max(longest, all.emplace_back(decoded(text)).size());
   zip.begin(name + ".npy");
-  zip.write(npy_header("|S" + std::to_string(longest), {texts.size()}));
-  for (std::string text : texts) {
-    text.resize(longest, '\0');
-    zip.write(text);
+  zip.write(npy_header("<U" + std::to_string(longest), {texts.size()}));
+  for (std::u32string& text : all) {
+    text.resize(longest, U'\0');
+    zip.write({reinterpret_cast<const char*>(text.data()), text.size() * sizeof(char32_t)});
   }
 }
 

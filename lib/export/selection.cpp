@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <dic/error.hpp>
+#include <dic/field_schema.hpp>
+#include <filesystem>
+#include <set>
 
 namespace dic::exporting {
 namespace {
@@ -18,9 +21,13 @@ std::vector<ResultArray> chosen_arrays(const Result& result, const std::vector<s
       throw UsageError("The array " + name + " has several components: export u and v instead.");
     arrays.push_back(result.array(name));
   }
-  if (names.empty())
-    std::ranges::copy_if(result.arrays(), std::back_inserter(arrays),
-                         [](const ResultArray& array) { return array.components == 1; });
+  if (!names.empty()) return arrays;
+  std::ranges::copy_if(result.arrays(), std::back_inserter(arrays),
+                       [](const ResultArray& array) { return array.components == 1; });
+  // In the order of the schema: displacements, quality, strain.
+  std::ranges::stable_sort(arrays, {}, [](const ResultArray& array) {
+    return std::ranges::find(kFieldArrays, array.name, &FieldArray::name) - kFieldArrays.begin();
+  });
   return arrays;
 }
 
@@ -66,6 +73,37 @@ std::vector<double> Selection::y() const {
   std::vector<double> y;
   for (int j = 0; j < result.grid().ny; ++j) y.push_back(result.grid().y(j) * result.info().length_factor());
   return y;
+}
+
+Position Selection::position(std::size_t node) const {
+  const Grid& grid = result.grid();
+  const double factor = result.info().length_factor();
+  if (const auto& positions = result.positions())
+    return {positions->x[node] * factor, positions->y[node] * factor};
+  const std::size_t nx = grid.nx;
+  return {grid.x(static_cast<int>(node % nx)) * factor, grid.y(static_cast<int>(node / nx)) * factor};
+}
+
+std::vector<std::string> Selection::stems() const {
+  std::vector<std::string> stems;
+  std::set<std::string> taken;
+  for (const std::string& file : files()) {
+    std::string stem = std::filesystem::path(file).stem().string();
+    for (char& c : stem)
+      if (static_cast<unsigned char>(c) < ' ' || c == '/') c = '_';
+    const std::string first = stem.empty() ? "frame" : stem;
+    stem = first;
+    for (int number = 2; !taken.insert(stem).second; ++number) stem = first + "_" + std::to_string(number);
+    stems.push_back(stem);
+  }
+  return stems;
+}
+
+NodeFrame::NodeFrame(const Selection& selection, int frame) {
+  const Result& result = selection.result;
+  u = result.values("u", frame), v = result.values("v", frame);
+  exx = result.values("exx", frame), eyy = result.values("eyy", frame), exy = result.values("exy", frame);
+  status = result.values<std::uint8_t>("status", frame);
 }
 
 void Steps::next() {

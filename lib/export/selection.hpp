@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <dic/fields.hpp>
 #include <dic/progress.hpp>
 #include <dic/result.hpp>
 #include <functional>
@@ -10,6 +12,11 @@
 #include "export/export.hpp"
 
 namespace dic::exporting {
+
+/// A point in the plane.
+struct Position {
+  double x = 0, y = 0;
+};
 
 /// The part of a result that goes into a file.
 struct Selection {
@@ -28,6 +35,19 @@ struct Selection {
   /// Positions of the columns and rows of nodes in the reference, in the length unit.
   std::vector<double> x() const;
   std::vector<double> y() const;
+  /// Position of a node in the length unit; in corrected coordinates where the result has them.
+  Position position(std::size_t node) const;
+  /// A name for the file of each frame: that of the image without its ending, numbered if two are equal.
+  std::vector<std::string> stems() const;
+};
+
+/// What all nodes of one frame need in files of others.
+struct NodeFrame {
+  NodeFrame(const Selection& selection, int frame);
+
+  std::vector<double> u, v, exx, eyy, exy;
+  std::vector<std::uint8_t> status;
+  bool is_ok(std::size_t node) const { return status[node] == static_cast<std::uint8_t>(Status::ok); }
 };
 
 /// Told before each step of a long export. Throws Cancelled.
@@ -47,5 +67,11 @@ void write_csv_table(const std::filesystem::path& path, const Selection& selecti
 void write_npz(const std::filesystem::path& path, const Selection& selection, Steps& steps);
 void write_mat(const std::filesystem::path& path, const Selection& selection, Steps& steps);
 void write_netcdf(const std::filesystem::path& path, const Selection& selection, Steps& steps);
+/// Files of a frame each, in a folder that is there.
+void write_nodemaps(const std::filesystem::path& folder, const Selection& selection, Steps& steps);
+void write_matchid(const std::filesystem::path& folder, const Selection& selection, Steps& steps);
+void write_ncorr(const std::filesystem::path& path, const Selection& selection, Steps& steps);
+/// path: the collection; the files of the frames lie in a folder of its name beside it.
+void write_vtu(const std::filesystem::path& path, const Selection& selection, Steps& steps);
 
 }  // namespace dic::exporting

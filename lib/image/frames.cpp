@@ -1,4 +1,6 @@
 #include <glob.h>
+#include <locale.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 
 #include "image/codecs.hpp"
 #include "image/endings.hpp"
+#include "image/frame_order.hpp"
 #include "image/opencv_codecs.hpp"
 
 namespace dic {
@@ -29,22 +32,26 @@ constexpr std::array<std::string_view, 17> kImageEndings = {".png",  ".tif",  ".
 constexpr std::array<std::string_view, 12> kVideoEndings = {".avi",  ".mp4", ".m4v",  ".mov", ".mkv", ".mpg",
                                                             ".mpeg", ".wmv", ".webm", ".ogv", ".flv", ".mj2"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool has_ending(const fs::path& path, std::span<const std::string_view> endings) {
   return std::ranges::find(endings, lower_case_ending(path)) != endings.end();
 }
 
-/// The run of digits at text[i] without leading zeros; moves i behind it.
-std::string_view number_at(std::string_view text, std::size_t& i) {
-  while (i < text.size() && text[i] == '0') ++i;
-  const std::size_t begin = i;
-  while (i < text.size() && is_digit(text[i])) ++i;
-  return text.substr(begin, i - begin);
+void sort_naturally(std::vector<fs::path>& paths) {
+  std::vector<std::string> names;
+  for (const fs::path& path : paths) names.push_back(path.string());
+  const FrameOrder order(names);
+  std::ranges::sort(names, [&](const std::string& a, const std::string& b) { return order.less(a, b); });
+  paths.assign(names.begin(), names.end());
 }
 
-void sort_naturally(std::vector<fs::path>& paths) {
-  std::ranges::sort(paths, natural_less, [](const fs::path& path) { return path.string(); });
+/// True for the order in which a shell lists files: by bytes, or as the user's language has it.
+bool is_shell_order(const std::vector<std::string>& names) {
+  if (std::ranges::is_sorted(names)) return true;
+  const std::unique_ptr<std::remove_pointer_t<locale_t>, void (*)(locale_t)> locale(
+      ::newlocale(LC_COLLATE_MASK, "", nullptr), ::freelocale);
+  return locale && std::ranges::is_sorted(names, [&](const std::string& a, const std::string& b) {
+           return ::strcoll_l(a.c_str(), b.c_str(), locale.get()) < 0;
+         });
 }
 
 std::vector<fs::path> images_in(const fs::path& directory) {
@@ -133,22 +140,7 @@ std::string image::lower_case_ending(const fs::path& path) {
 
 bool image::has_image_ending(const fs::path& path) { return has_ending(path, kImageEndings); }
 
-bool natural_less(const std::string& a, const std::string& b) {
-  std::size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (is_digit(a[i]) && is_digit(b[j])) {
-      const auto m = number_at(a, i), n = number_at(b, j);
-      if (m.size() != n.size()) return m.size() < n.size();
-      if (m != n) return m < n;
-    } else if (a[i] != b[j]) {
-      return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
-    } else {
-      ++i, ++j;
-    }
-  }
-  if (i < a.size() || j < b.size()) return j < b.size();
-  return a < b;  // the names differ in leading zeros at most
-}
+bool natural_less(const std::string& a, const std::string& b) { return FrameOrder().less(a, b); }
 
 std::string file_stamp(const fs::path& path) {
   struct stat file {};
@@ -164,7 +156,7 @@ std::vector<fs::path> expand_frames(const std::vector<std::string>& arguments) {
   for (const auto& argument : arguments) std::ranges::move(expand(argument), std::back_inserter(frames));
   const bool plain_list =
       std::ranges::equal(frames, arguments, {}, [](const fs::path& p) { return p.string(); });
-  if (plain_list && std::ranges::is_sorted(arguments)) sort_naturally(frames);
+  if (plain_list && is_shell_order(arguments)) sort_naturally(frames);
   return frames;
 }
 

@@ -148,7 +148,7 @@ template <typename PathOf>
 fs::path write(const Result& result, const ResultStrainJob& job, const ProgressCallback& progress,
                const std::stop_token& stop, const PathOf& path_of) {
   const fs::path run_json = result.path().parent_path() / "run.json";
-  const bool is_of_run = result.path().filename() == "result.vtkhdf" && fs::exists(run_json);
+  const bool is_of_run = result.path().filename() == "result.vtkhdf" && fs::is_regular_file(run_json);
   const std::string run = is_of_run ? read_text(run_json) : std::string();
   const fs::path path = path_of(result.path().filename());
   PendingFile target(path);

@@ -19,7 +19,7 @@ class Table {
   DIC_INTERNAL_API void cell(std::string_view text);
   void cell(const char* text) { cell(std::string_view(text)); }
   void cell(const std::string& text) { cell(std::string_view(text)); }
-  void cell(std::int64_t value);
+  DIC_INTERNAL_API void cell(std::int64_t value);
   /// digits: those that count; the rest is rounded.
   DIC_INTERNAL_API void cell(double value, int digits = 10);
   DIC_INTERNAL_API void end_row();

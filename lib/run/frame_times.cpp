@@ -1,33 +1,46 @@
 #include "run/frame_times.hpp"
 
+#include <algorithm>
 #include <dic/error.hpp>
-#include <fstream>
+#include <functional>
 #include <string>
 
-#include "core/number_text.hpp"
+#include "io/text_table.hpp"
 
 namespace dic::run {
 
-std::vector<double> read_times(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream)
-    throw FileError("The times " + file.string() + " cannot be read: check its name and permissions.");
-  std::vector<double> times;
-  int number = 0;
-  for (std::string line; std::getline(stream, line);) {
-    ++number;
-    const std::size_t begin = line.find_first_not_of(" \t\r");
-    if (begin == std::string::npos || line[begin] == '#') continue;
-    const std::string word = line.substr(begin, line.find_first_of(",; \t\r", begin) - begin);
-    if (const auto time = core::parse_number<double>(word))
-      times.push_back(*time);
-    else if (!times.empty())
-      throw FileError("The times " + file.string() + " cannot be used: line " + std::to_string(number) +
-                      " begins with \"" + word.substr(0, 40) + "\", not with a number of seconds.");
+namespace {
+
+std::size_t column_of_times(const io::TextTable& table) {
+  const auto& headings = table.headings();
+  if (headings.size() < 2) {
+    if (!headings.empty() && headings[0].quantity != io::Quantity::time && !headings[0].unit.empty())
+      table.fail("has no column of times, but \"" + headings[0].text + '"');
+    return 0;
   }
-  if (times.empty())
-    throw FileError("The times " + file.string() + " cannot be used: no line begins with a number.");
-  return times;
+  if (const auto column = table.find_time()) return *column;
+  table.fail("has no column of times: name it, as \"time [s]\"; its columns are " + table.list_of_headings());
+}
+
+}  // namespace
+
+std::vector<double> read_times(const std::filesystem::path& file) {
+  io::TextTable table(file, "time");
+  if (table.may_have_decimal_commas()) {
+    const bool are_columns = table.first_cells_increase();
+    const std::vector<double> first_cells = table.seconds(0);
+    table.join_cells();
+    const std::vector<double> numbers = table.seconds(0);
+    const bool are_numbers =
+        std::ranges::adjacent_find(numbers, std::ranges::greater_equal()) == numbers.end();
+    if (are_columns && are_numbers && first_cells != numbers)
+      table.fail(
+          "has lines as \"0,5\", which may be one time or a time and another number: write decimal points, "
+          "or "
+          "a line of names above");
+    return are_columns ? first_cells : numbers;
+  }
+  return table.seconds(column_of_times(table));
 }
 
 FrameTimes::FrameTimes(const TrackJob& job, const FrameSource& source)

@@ -8,8 +8,8 @@
 
 namespace dic::run {
 
-/// Reads the number at the start of each line of a text file, up to a comma, semicolon or space. Skips empty
-/// lines, lines that begin with #, and titles before the first number. Throws FileError.
+/// Reads times in s from a text file: a number per line, or a table with a column of times, see
+/// io::TextTable. Its heading may name another unit. Throws FileError.
 std::vector<double> read_times(const std::filesystem::path& file);
 
 /// Times at which the frames of a source were taken, in seconds.

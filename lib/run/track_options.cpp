@@ -295,7 +295,7 @@ TrackOption times() {
   return {.name = "times",
           .kind = OptionKind::file,
           .placeholder = "FILE",
-          .help = "Text file with the time of each frame, s, at the start of a line",
+          .help = "Text file with the time of each frame: s, or in the unit of its heading",
           .set =
               [](TrackJob& job, const std::string& file) {
                 job.times = file.empty() ? std::vector<double>() : read_times(file);

@@ -267,13 +267,23 @@ class PageTest(ProgramTest):
         (self.folder / "forces.csv").write_text("frame,force [kN]\n" + "".join(f"{k},{2 * k}\n" for k in (1, 2, 3)))
         self.upload("load-forces", self.folder / "forces.csv")
         self.until(lambda: not self.by_id("stress-box").get_attribute("hidden"))
-        self.choose("force-unit", "1000")
-        self.choose("force-match", "0")
+        self.assertEqual([self.by_id(f"force-{name}").get_attribute("value") for name in ("column", "unit", "match")],
+                         ["1", "kN", "0"])
         self.type("force-area", "20")
         self.click("save-stress")
         rows = self.table("stress_strain.csv")
         self.assertEqual(rows[0][:3], ["frame", "stress [MPa]", "extensometer 1 strain"])
         np.testing.assert_allclose([float(row[1]) for row in rows[1:]], [100, 200, 300])
+        for text in ("Specimen;A12\nKraft [N]\n0\n2000,5\n4000,5\n6000,5\n", "Image,Load step,F / kN\n0,1,0\n1,1,2.0005\n2,1,4.0005\n3,1,6.0005\n",
+                     "Extension;Load\n(mm);(lbf)\n" + "".join(f"0.1;{newton / 4.4482216152605}\n" for newton in (2000.5, 4000.5, 6000.5))):
+            (self.folder / "forces.csv").write_text(text)
+            self.upload("load-forces", self.folder / "forces.csv")
+            self.until(lambda: self.by_id("force-area").get_attribute("value") == "")
+            self.type("force-area", "20")
+            (self.saved / "stress_strain.csv").unlink()
+            self.click("save-stress")
+            rows = self.table("stress_strain.csv")
+            np.testing.assert_allclose([float(row[1]) for row in rows[1:]], [100.025, 200.025, 300.025], rtol=1e-5)
 
         self.click("tab-report")
         self.assertIn(NAME.format(2), self.text("panel-report"))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import resource
 import unittest
 import zipfile
 
@@ -140,9 +141,23 @@ class Probe(ResultTest):
         self.refuse(2, ["outside the reference"], "probe", "dic_out", "--point", "1000,2")
         self.refuse(2, ["1 px apart"], "probe", "dic_out", "--extensometer", "50,50,50,50")
         self.refuse(2, ["--loads"], "probe", "dic_out", "--point", "50,50", "--section", "3")
+        (self.folder / "machine.csv").write_text("frame,Extension (mm),Temperature\n1,2,3\n2,3,4\n")
+        asked = ["probe", "dic_out", "--point", "50,50", "--loads", "machine.csv"]
+        self.refuse(1, ["\"Extension (mm)\"", "\"Temperature\""], *asked)
+        self.refuse(2, ["needs a force", "Extension"], *asked, "--load-column", "extension", "--section", "3")
+        self.assertFalse((self.folder / "dic_probe").exists())
         self.refuse(1, ["none.csv"], "probe", "dic_out", "--point", "50,50", "--loads", "none.csv")
         self.succeed("probe", "dic_out", "--point", "50,50", "--quiet")
         self.refuse(1, ["dic_probe", "--force"], "probe", "dic_out", "--point", "50,50")
+
+
+    def test_what_was_assumed_of_the_loads_is_said(self):
+        self.track("dic_out")
+        (self.folder / "machine.csv").write_text("Force\n0\n500\n1000\n")
+        done = self.succeed("probe", "dic_out", "--point", "50,50", "--loads", "machine.csv", "--section", "10", "--quiet")
+        self.assertEqual(done.stderr, "dic: The column \"Force\" has no unit: its loads are taken for N. "
+                                      "The first row of the loads is taken for the reference.\n")
+        self.assertEqual([float(row["stress [MPa]"]) for row in self.read_csv("dic_probe/history.csv")], [50, 100])
 
 
 class Export(ResultTest):
@@ -150,7 +165,10 @@ class Export(ResultTest):
 
     def setUp(self):
         super().setUp()
-        self.result = self.track("dic_out", "--scale", "0.5", "--roi-polygon", "10,10 130,10 10,110")
+        self.track_triangle()
+
+    def track_triangle(self, *options):
+        self.result = self.track("dic_out", "--scale", "0.5", "--roi-polygon", "10,10 130,10 10,110", *options)
         with h5py.File(self.folder / "dic_out/result.vtkhdf") as file:
             self.x, self.y, self.inside = (file["dic"][name][()] for name in ("x", "y", "inside"))
 
@@ -166,15 +184,13 @@ class Export(ResultTest):
             np.testing.assert_array_equal(data["x"], self.x)
             np.testing.assert_array_equal(data["inside"], self.inside)
             self.assertEqual(list(data["frame"]), [1, 2])
-            self.assertEqual([name.decode() for name in data["file"]], ["frame_1.png", "frame_2.png"])
+            self.assertEqual(list(data["file"]), ["frame_1.png", "frame_2.png"])
+            self.assertEqual(list(data["length_unit"]), ["mm"])
         with zipfile.ZipFile(self.folder / "table.npz") as archive:
             self.assertIsNone(archive.testzip())
 
     def test_matlab(self):
-        try:
-            import scipy.io
-        except ImportError:
-            self.skipTest("needs scipy")
+        import scipy.io
         self.succeed("export", "dic_out", "--to", "mat", "-o", "a.mat")
         data = scipy.io.loadmat(self.folder / "a.mat")
         for name in set(self.result) - {"displacement"}:
@@ -189,6 +205,12 @@ class Export(ResultTest):
         self.succeed("export", "dic_out", "--to", "netcdf", "--frames", "2", "--arrays", "u,exx,status")
         with h5py.File(self.folder / "table.nc") as file:
             np.testing.assert_array_equal(file["exx"], self.result["exx"][1:])
+            self.assertEqual({name: file[name].attrs["units"] for name in file},
+                             {"u": "mm", "x": "mm", "y": "mm", "exx": "1", "status": "1", "frame": "1", "file": "1",
+                              "inside": "1"})
+            self.assertEqual((file.attrs["length_unit"], file.attrs["scale_mm_per_px"]), ("mm", 0.5))
+            self.assertEqual(file["exx"].attrs["measure"], "green-lagrange")
+            self.assertEqual(file["status"].attrs["flag_meanings"].split()[7], "outlier")
         if xarray:
             with xarray.open_dataset(self.folder / "table.nc", engine="h5netcdf") as data:
                 self.assertEqual(set(data.data_vars), {"u", "exx", "status"})
@@ -209,7 +231,146 @@ class Export(ResultTest):
         np.testing.assert_allclose(float(row["u [mm]"]), self.result["u"][1, j, i], rtol=1e-9)
         self.assertEqual(row["status"] == "ok", self.result["status"][1, j, i] == 0)
 
+    def test_columns_of_csv_begin_with_the_displacement(self):
+        self.succeed("export", "dic_out")
+        with open(self.folder / "table.csv", newline="", encoding="utf-8") as stream:
+            header = next(csv.reader(stream))
+        self.assertEqual(header, ["frame", "file", "x [mm]", "y [mm]", "u [mm]", "v [mm]", "zncc", "sigma_u [mm]",
+                                  "sigma_v [mm]", "status", "iterations", "exx", "eyy", "exy", "e1", "e2", "von_mises",
+                                  "sigma_exx", "sigma_eyy", "sigma_exy"])
+
+    def grid_of(self, x, y, values):
+        """Values at positions, in mm, as an array [y, x] of the result's grid; NaN elsewhere."""
+        grid = np.full(self.inside.shape, np.nan)
+        step = self.x[1] - self.x[0]
+        i, j = np.rint((np.asarray(x) - self.x[0]) / step), np.rint((np.asarray(y) - self.y[0]) / step)
+        grid[j.astype(int), i.astype(int)] = values
+        return grid
+
+    def expected(self, name, frame, sign=1):
+        """The values of the points that are ok."""
+        return np.where(self.result["status"][frame] == 0, sign * self.result[name][frame].astype(float), np.nan)
+
+    def test_nodemaps_for_crackpy(self):
+        done = self.succeed("export", "dic_out", "--to", "nodemap")
+        self.assertEqual(done.stderr, "")
+        self.assertEqual({path.name for path in (self.folder / "nodemaps").iterdir()}, {"frame_1.txt", "frame_2.txt"})
+        # As CrackPy reads it: ten columns or more, y up, strain in percent.
+        path = self.folder / "nodemaps/frame_2.txt"
+        data = np.genfromtxt(path, delimiter=";", encoding="windows-1252")
+        self.assertEqual(len(data), np.isfinite(self.expected("exx", 1)).sum())
+        self.assertFalse(np.isnan(data).any())
+        y = 119 * 0.5 - data[:, 2]
+        for column, name, factor in ((4, "u", 1), (5, "v", -1), (7, "exx", 100), (8, "eyy", 100), (9, "exy", -1),
+                                     (10, "von_mises", 100)):
+            expected = np.where(np.isfinite(self.expected("exx", 1)), self.expected(name, 1, factor), np.nan)
+            np.testing.assert_allclose(self.grid_of(data[:, 1], y, data[:, column]), expected, rtol=1e-5, atol=1e-9,
+                                       err_msg=name)
+        self.assertTrue((data[:, [3, 6]] == 0).all())
+        header = [line for line in path.read_text().splitlines() if line.startswith("#")]
+        self.assertIn("# frame : value_element : 2", header)
+        self.assertIn("x_undef [mm]", header[-1])
+        self.refuse(1, ["nodemaps", "--force"], "export", "dic_out", "--to", "nodemap")
+        self.succeed("export", "dic_out", "--to", "nodemap", "--force")
+        (self.folder / "nodemaps/other.txt").write_text("a frame of another test")
+        self.refuse(1, ["other.txt"], "export", "dic_out", "--to", "nodemap", "--force")
+        self.track("in_px", "--fps", "4")
+        done = self.succeed("export", "in_px", "--to", "nodemap", "-o", "px")
+        self.assertIn("no scale", done.stderr)
+        self.assertIn("# time : value_element : 0.5\n", (self.folder / "px/frame_2.txt").read_text())
+
+    def test_csv_of_matchid(self):
+        self.succeed("export", "dic_out", "--to", "matchid", "--frames", "2")
+        with open(self.folder / "matchid/frame_2.csv", newline="", encoding="utf-8") as stream:
+            rows = list(csv.DictReader(stream))
+        column = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+        self.assertEqual(len(rows), self.inside.sum())
+        x, y = column["coor.X [mm]"], column["coor.Y [mm]"]
+        np.testing.assert_array_equal(column["Coordinates.Image X [Pixel]"], 2 * x)
+        np.testing.assert_array_equal(column["Coordinates.Image Y [Pixel]"], 2 * y)
+        for theirs, name in (("disp.Horizontal Displacement U [mm]", "u"), ("disp.Vertical Displacement V [mm]", "v"),
+                             ("strain.Strain-global frame: Exx [ ]", "exx"), ("strain.Strain-global frame: Eyy [ ]", "eyy"),
+                             ("strain.Strain-global frame: Exy [ ]", "exy"),
+                             ("strain.Maximum Principal Strain: EI [ ]", "e1"),
+                             ("strain.Minimum Principal Strain: EII [ ]", "e2")):
+            np.testing.assert_allclose(self.grid_of(x, y, column[theirs]), self.expected(name, 1), rtol=1e-4, atol=1e-8,
+                                       err_msg=name)
+
+    def test_mat_of_ncorr(self):
+        import scipy.io
+        self.track_triangle("--step", "8", "--force")
+        done = self.succeed("export", "dic_out", "--to", "ncorr")
+        self.assertIn("2 px to the right and 2 px below", done.stderr)
+        data = scipy.io.loadmat(self.folder / "ncorr.mat", squeeze_me=True, struct_as_record=False)
+        self.assertEqual([image.name for image in data["current_save"]], ["frame_1.png", "frame_2.png"])
+        self.assertEqual(data["reference_save"].name, "frame_0.png")
+        dic = data["data_dic_save"]
+        info = dic.dispinfo
+        self.assertEqual((info.spacing, info.pixtounits, info.units, list(info.origin)), (7, 0.5, "mm", [2, 2]))
+        shift, strain = dic.displacements[1], dic.strains[1]
+        mask = shift.roi_dic.mask.astype(bool)
+        self.assertEqual(mask.shape, (15, 18))  # of 120 x 140 px from (2, 2) on, every 8
+        j, i = np.nonzero(mask)
+        x, y = (2 + 8 * i) * info.pixtounits, (2 + 8 * j) * info.pixtounits
+        for plot, name, factor in ((shift.plot_u_ref_formatted, "u", 1), (shift.plot_v_ref_formatted, "v", 1),
+                                   (shift.plot_u_dic, "u", 2), (strain.plot_exx_ref_formatted, "exx", 1),
+                                   (strain.plot_eyy_ref_formatted, "eyy", 1), (strain.plot_exy_ref_formatted, "exy", 1)):
+            self.assertTrue((plot[~mask] == 0).all())
+            expected = np.nan_to_num(self.expected(name, 1, factor))
+            np.testing.assert_allclose(np.nan_to_num(self.grid_of(x, y, plot[mask])), expected, rtol=1e-6, atol=1e-12,
+                                       err_msg=name)
+        np.testing.assert_allclose(self.grid_of(x, y, 1 - shift.plot_corrcoef_dic[mask] / 2), self.expected("zncc", 1),
+                                   rtol=1e-6)
+        np.testing.assert_array_equal(self.grid_of(x, y, strain.roi_ref_formatted.mask[mask]) == 1,
+                                      ~np.isnan(self.expected("exx", 1)))
+
+    def test_meshes_for_paraview(self):
+        import vtk
+        from vtk.util.numpy_support import vtk_to_numpy
+        import xml.etree.ElementTree
+        self.succeed("export", "dic_out", "--to", "vtu", "-o", "test.pvd")
+        sets = xml.etree.ElementTree.parse(self.folder / "test.pvd").findall("Collection/DataSet")
+        self.assertEqual([(part.get("timestep"), part.get("file")) for part in sets],
+                         [("1", "test/frame_1.vtu"), ("2", "test/frame_2.vtu")])
+        reader = vtk.vtkXMLUnstructuredGridReader()
+        reader.SetFileName(str(self.folder / sets[1].get("file")))
+        reader.Update()
+        mesh = reader.GetOutput()
+        points = vtk_to_numpy(mesh.GetPoints().GetData())
+        self.assertEqual(len(points), self.inside.sum())
+        y = 119 * 0.5 - points[:, 1]  # VTK's y points up
+        arrays = {mesh.GetPointData().GetArrayName(k): vtk_to_numpy(mesh.GetPointData().GetArray(k))
+                  for k in range(mesh.GetPointData().GetNumberOfArrays())}
+        self.assertEqual(set(arrays), set(self.result))
+        for name in set(self.result) - {"displacement"}:
+            inside = np.where(self.inside == 1, self.result[name][1].astype(float), np.nan)
+            np.testing.assert_array_equal(self.grid_of(points[:, 0], y, arrays[name]), inside, err_msg=name)
+        np.testing.assert_array_equal(arrays["displacement"],
+                                      np.column_stack([arrays["u"], -arrays["v"], np.zeros(len(points))]))
+        # A cell for every square whose four corners are inside.
+        corners = self.inside[:-1, :-1] & self.inside[1:, :-1] & self.inside[:-1, 1:] & self.inside[1:, 1:]
+        self.assertEqual(mesh.GetNumberOfCells(), corners.sum())
+        size = vtk.vtkMeshQuality()
+        size.SetInputData(mesh)
+        size.SetQuadQualityMeasureToArea()
+        size.Update()
+        areas = vtk_to_numpy(size.GetOutput().GetCellData().GetArray("Quality"))
+        np.testing.assert_allclose(areas, (self.x[1] - self.x[0]) ** 2)
+        self.assertEqual(vtk_to_numpy(mesh.GetFieldData().GetArray("TimeValue"))[0], 2)
+
+    def test_mat_on_a_full_disk_leaves_the_old_file(self):
+        for form in ("mat", "ncorr"):
+            (self.folder / "a.mat").write_text("mine")
+            for share in (0.1, 0.5, 0.97):
+                self.succeed("export", "dic_out", "--to", form, "-o", "whole.mat", "--force")
+                limit = int(share * (self.folder / "whole.mat").stat().st_size)
+                self.refuse(1, ["cannot be written"], "export", "dic_out", "--to", form, "-o", "a.mat", "--force", "--quiet",
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+                self.assertEqual((self.folder / "a.mat").read_text(), "mine")
+                self.assertEqual([path.name for path in self.folder.glob(".dic-*")], [])
+
     def test_what_makes_no_sense_is_refused(self):
+        self.refuse(2, ["arrays of its own"], "export", "dic_out", "--to", "ncorr", "--arrays", "u")
         self.refuse(2, ["ezz", "exx"], "export", "dic_out", "--arrays", "ezz")
         self.refuse(2, ["components"], "export", "dic_out", "--arrays", "displacement")
         self.refuse(2, ["no frame 7"], "export", "dic_out", "--frames", "7")

@@ -51,8 +51,27 @@ class TrackTest(ProgramTest):
         self.assertEqual([frame["time"] for frame in self.run_json()["frames"]], [2.5, 7])
         with h5py.File(self.folder / "dic_out/result.vtkhdf") as file:
             self.assertEqual(list(file["VTKHDF/Steps/Values"]), [2.5, 7])
+        for text in ("Zeit [ms];Kraft [kN]\n0;1\n2500;3\n7000;9\n", "t [s]\n0,0\n2,5\n7,0\n", "Camera 1\ntime\n(min)\n0\n"
+                     "0,041666666666666667\n0,11666666666666667\n"):
+            (self.folder / "times.csv").write_text(text)
+            self.succeed("track", *frames, *QUICK, "--times", "times.csv", "--force")
+            for frame, time in zip(self.run_json()["frames"], (2.5, 7)):
+                self.assertAlmostEqual(frame["time"], time)
         (self.folder / "times.csv").write_text("0\n1\n")
         self.refuse(2, ("2 times for 3 frames",), "track", *frames, *QUICK, "--times", "times.csv", "--force")
+
+    def test_order_of_signs_and_decimals(self):
+        for names in (("img_-0002.png", "img_-0001.png", "img_0000.png"),
+                      ("load_0.25kN.png", "load_0.5kN.png", "load_1kN.png")):
+            for old in self.folder.glob("*.png"):
+                old.unlink()
+            for name, frame in zip(names, self.sequence(SHIFTS[:3])):
+                (self.folder / frame).rename(self.folder / name)
+            for given in (["."], ["*.png"], sorted(names)):
+                self.succeed("track", *given, *QUICK, "--force")
+                run = self.run_json()
+                self.assertEqual((run["reference"].split("/")[-1], [frame["file"] for frame in run["frames"]]),
+                                 (names[0], list(names[1:])))
 
     def test_extremes_of_strain(self):
         self.succeed("track", *self.sequence(SHIFTS[:2]), *QUICK)

@@ -96,6 +96,9 @@ def loads():
     write("loads", "frames.csv", "frame,Force [kN],other\n1,0.5,1\n2,1.5,1\n")
     write("loads", "times.csv", '\ufefftime;"Force (N)"\n0,5;1,25\n1,5;+2\n')
     write("loads", "tabs.tsv", "time\tforce\n0\t1\n1\t2\n")
+    write("loads", "machine.csv", "Specimen;A12\nWidth;12,5;mm\n\nTime;Extension;Load\n(ms);(mm);(kN)\n0;0;0\n3;0,25;1.001,5\n")
+    write("loads", "spaces.txt", "# Time (s)   Force (lbf)\n0.0   0\n3.0   1 500\n")
+    write("loads", "quoted.csv", '"Time (hh:mm:ss)","Force, kN"\r\n"00:00:01","1,234.5"\r\n')
 
 
 def runs(folder):

@@ -145,8 +145,14 @@ class OutputTest(ProgramTest):
         os.mkfifo(self.folder / "pipe.png")
         self.refuse(1, ["regular file"], "track", "pipe.png", *self.frames)
         self.track(frames=[self.frames[0], "pipe.png", self.frames[1]], code=3)
-        for option in ("--config", "--roi", "--camera", "--reference"):
-            self.refuse(1, ["pipe.png"], "track", *self.frames, option, "pipe.png", "-o", "new")
+        self.track("--output", "done", code=0)
+        with open(self.folder / "sparse", "wb") as file:
+            file.truncate(1 << 40)
+        for name in ("pipe.png", "/dev/zero", "/dev/stdin", "sparse"):
+            for option in ("--config", "--roi", "--camera", "--reference", "--times"):
+                self.refuse(1, [name], "track", *self.frames, option, name, "-o", "new")
+            self.refuse(1, [name], "probe", "done", "--point", "60,60", "--loads", name, "-o", "new")
+            self.refuse(1, [name], "view", *self.frames, "--no-browser", "--config", name)
         self.refuse(1, ["folder"], "track", *self.frames, "--config", ".", "-o", "new")
 
 

@@ -41,7 +41,7 @@ ROOMS = {
     "match": {"core", "refine"},
     "query": {"core", "fields", "global", "io", "draw", "run"},
     "c_interface": {"core", "track", "match"},
-    "export": {"io", "query"},
+    "export": {"core", "io", "query"},
     "bench": {"core", "io", "draw"},
     "figures": {"core", "io", "draw"},
     "validate": {"core", "io", "draw", "synth"},

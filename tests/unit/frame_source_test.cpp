@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
+#include <locale.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -32,6 +34,75 @@ TEST(NaturalLess, ComparesNumbersAsNumbers) {
   EXPECT_FALSE(natural_less("a1", "a01"));
   EXPECT_TRUE(natural_less("a01", "a2"));
   EXPECT_FALSE(natural_less("same7", "same7"));
+}
+
+TEST(NaturalLess, KnowsSignsAndDecimals) {
+  for (const auto& [first, second] : std::vector<std::pair<const char*, const char*>>{
+           {"img_-0003", "img_-0001"},
+           {"img_-0001", "img_00000"},
+           {"-2.png", "1.png"},
+           {"a/-2.png", "a/1.png"},
+           {"t=-0.5s", "t=-0.25s"},
+           {"load_0.25kN", "load_0.5kN"},
+           {"load_0,25kN", "load_0,5kN"},
+           {"load_0p25kN", "load_0p5kN"},
+           {"load_1kN", "load_1.5kN"},
+           {"T_\xE2\x88\x92"
+            "10C",
+            "T_0C"},
+           {"img-1", "img-2"},                // a dash between a letter and a number is no sign
+           {"2026-11-09_1", "2026-11-10_1"},  // nor is one between numbers
+           {"cam1.9.png", "cam1.10.png"},     // without a unit, a point is none of decimals
+           {"v1.9.2s.png", "v1.10.2s.png"},
+           {"img_+1", "img_2"},
+       }) {
+    EXPECT_TRUE(natural_less(first, second)) << first << " " << second;
+    EXPECT_FALSE(natural_less(second, first)) << first << " " << second;
+  }
+}
+
+TEST_F(Frames, AreSortedBySignsAndDecimalsThatAllNamesShow) {
+  const std::vector<std::vector<std::string>> orders = {
+      {"img_-0003.png", "img_-0002.png", "img_-0001.png", "img_00000.png", "img_0001.png"},
+      {"T-20C.png", "T-5C.png", "T0C.png", "T5C.png", "T10C.png"},
+      {"frame-1.png", "frame-2.png", "frame-10.png"},
+      {"load_0.25kN.png", "load_0.5kN.png", "load_1kN.png", "load_1.5kN.png", "load_10kN.png"},
+      {"load_0.png", "load_0.25.png", "load_0.5.png", "load_1.png", "load_1.125.png"},
+      {"e_-0.02.png", "e_-0.015.png", "e_0.png", "e_0.005.png", "e_0.01.png"},
+      {"cam1.8.png", "cam1.9.png", "cam1.10.png", "cam1.11.png"},
+      {"cam0.0009.png", "cam0.0010.png", "cam0.10000.png"},
+      {"1690000000.06.png", "1690000000.123.png", "1690000000.5.png", "1690000001.25.png"},
+      {"2026.9.30.png", "2026.10.1.png", "2026.10.12.png"},
+      {"a_1-1.png", "a_1-2.png", "a_1-10.png", "a_2-1.png"},
+  };
+  for (const auto& order : orders) {
+    for (const std::string& name : order) put(name, Bytes("x"));
+    EXPECT_EQ(names({folder_.string()}), order);
+    EXPECT_EQ(names({at("*").string()}), order);
+    std::vector<std::string> list;
+    for (const std::string& name : order) list.push_back(at(name).string());
+    std::ranges::sort(list);
+    EXPECT_EQ(names(list), order) << "as a shell lists them";
+    for (const std::string& name : order) fs::remove(at(name));
+  }
+}
+
+TEST_F(Frames, AreSortedWhereTheShellSortsInTheLanguageOfTheUser) {
+  const std::vector<std::string> order = {"img_-2.png", "img_-1.png", "img_0.png", "img_1.png"};
+  for (const std::string& name : order) put(name, Bytes("x"));
+  for (const char* locale : {"en_US.UTF-8", "de_DE.UTF-8", "en_GB.UTF-8", "C.UTF-8"}) {
+    setenv("LC_ALL", locale, 1);
+    const locale_t language = newlocale(LC_COLLATE_MASK, "", nullptr);
+    if (!language) continue;  // it is not installed
+    std::vector<std::string> list;
+    for (const std::string& name : order) list.push_back(at(name).string());
+    std::ranges::sort(list, [&](const std::string& a, const std::string& b) {
+      return strcoll_l(a.c_str(), b.c_str(), language) < 0;
+    });
+    freelocale(language);
+    EXPECT_EQ(names(list), order) << locale;
+  }
+  unsetenv("LC_ALL");
 }
 
 TEST_F(Frames, AreSortedNaturallyInADirectoryAndAGlob) {

@@ -8,7 +8,7 @@
 
 #include "support/io_files.hpp"
 
-// Tests values at points, extensometers, lines and areas of fields with known motion, and tables of loads.
+// Tests values at points, extensometers, lines and areas of fields with known motion.
 namespace dic {
 namespace {
 
@@ -162,64 +162,6 @@ TEST(Probe, AreasAreMeansOfTheirOkNodes) {
   EXPECT_NEAR(area.sd["u"], std::sqrt(squares / 15), 1e-12);
   EXPECT_THROW(nodes_in(grid, {200, 200}, {{1, 1}, {3, 1}, {3, 3}}), UsageError);
   EXPECT_THROW(nodes_in(grid, {200, 200}, {{1, 1}, {300, 1}}), UsageError);
-}
-
-class Loads : public Io {
- protected:
-  LoadTable read(const std::string& text, const std::string& column = {}) {
-    std::ofstream(file("loads.csv"), std::ios::binary) << text;
-    return read_loads(file("loads.csv"), column);
-  }
-  static ProbeHistory history(int frames, const std::string& time_unit = "1") {
-    ProbeHistory history;
-    history.time_unit = time_unit;
-    for (int f = 0; f < frames; ++f) history.frames.emplace_back().time = f + 1.0;
-    return history;
-  }
-};
-
-TEST_F(Loads, ReadsWhatSpreadsheetsWrite) {
-  LoadTable table = read(
-      "\xEF\xBB\xBF"
-      "Frame;Force [kN];Stroke [mm]\r\n1;1,5;0,1\r\n3;-2,25;0,2\r\n\r\n");
-  EXPECT_EQ(table.key, LoadTable::Key::frame);
-  EXPECT_EQ(table.name + table.unit, "ForceN");
-  EXPECT_EQ(table.loads, (std::vector<double>{1500, -2250}));
-  EXPECT_EQ(read("Frame;Force [kN];Stroke [mm]\n1;1,5;0,1\n", "stroke").loads, (std::vector<double>{0.1}));
-  table = read("time [s]\tF (N)\n0\t10\n2\t20\n");
-  EXPECT_EQ(table.key, LoadTable::Key::time);
-  EXPECT_EQ(table.keys, (std::vector<double>{0, 2}));
-  table = read("\"F\"\n+1e3\n2\n");
-  EXPECT_EQ(table.key, LoadTable::Key::row);
-  EXPECT_EQ(table.loads, (std::vector<double>{1000, 2}));
-}
-
-TEST_F(Loads, WhatIsNoTableIsRefused) {
-  for (const char* text :
-       {"", "F\n", "frame\n1\n", "frame,F\n1,x\n", "frame,F\n1\n", "frame,F\n2,1\n1,1\n", "frame,F\n1,inf\n"})
-    expect_file_error([&] { read(text); }, "loads.csv");
-  expect_file_error([&] { read("frame,F\n1,2\n", "G"); }, "\"G\"");
-  expect_file_error([&] { read_loads(file("none.csv")); }, "none.csv");
-}
-
-TEST_F(Loads, AreMatchedByFrameRowOrTime) {
-  ProbeHistory h = history(3);
-  add_loads(h, read("frame,F\n1,10\n3,30\n9,90\n"), 2);
-  EXPECT_EQ(h.loads[0], 10);
-  EXPECT_TRUE(std::isnan(h.loads[1]));
-  EXPECT_EQ(h.stresses()[2], 15);
-  add_loads(h, read("F\n5\n6\n"));
-  EXPECT_EQ(h.loads[1], 6);
-  EXPECT_TRUE(std::isnan(h.loads[2]));
-  EXPECT_TRUE(h.stresses().empty());
-  EXPECT_THROW(add_loads(h, read("time,F\n0,1\n")), UsageError);
-  h = history(3, "s");
-  add_loads(h, read("time,F\n1.5,10\n2.5,20\n"));
-  EXPECT_TRUE(std::isnan(h.loads[0])) << "before the first";
-  EXPECT_EQ(h.loads[1], 15);
-  EXPECT_TRUE(std::isnan(h.loads[2]));
-  add_loads(h, read("frame,F\n2,7\n"));
-  EXPECT_EQ(h.loads[1], 7);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 import {MAPS, automaticMap, rangeFor} from "dic/colours.js";
 import {$, csv, download, h, labelled, number, openText, say, section, select} from "dic/dom.js";
-import {forcesOfFrames, parseTable} from "dic/forces.js";
+import {FORCE_UNITS, forcesOfFrames, onlyColumn, parseTable} from "dic/forces.js";
 import {ContourLayer, FieldLayer, ImageLayer, LegendLayer, VectorLayer} from "dic/layers.js";
 import {Plot} from "dic/plots.js";
 import {PROBE_KINDS, Probes, corners} from "dic/probes.js";
@@ -412,24 +412,35 @@ export class ResultsPage {
 
   #openForces() {
     openText(".csv,.txt,text/*", (content, name) => {
-      const table = parseTable(content);
-      if (table.rows.length === 0) return say(`${name} has no numbers.`, "error");
-      const guess = table.header.findIndex((title) => /force|load|kraft|\bF\b|\[k?N\]/i.test(title));
-      this.forces = {name, table, column: guess >= 0 ? guess : table.header.length - 1, by: "row", factor: 1, area: 0};
+      try {
+        this.forces = this.#forcesOf(parseTable(content), name);
+      } catch (error) {
+        return say(`${name} cannot be used: ${error.message}`, "error");
+      }
+      if (onlyColumn(this.forces.table, "force") < 0) say(`${name}: choose the column of forces.`, "error");
       this.#buildForces();
       this.#drawPlots();
     });
   }
 
+  /** The column of forces, its unit and the key, as far as the headings tell. */
+  #forcesOf(table, name) {
+    const column = Math.max(onlyColumn(table, "force"), 0), hasSeconds = this.result.meta.time_unit === "s";
+    const key = [onlyColumn(table, "frame"), hasSeconds ? onlyColumn(table, "time") : -1].find((k) => k >= 0);
+    const {kind, unit} = table.columns[column];
+    return {name, table, column, by: key ?? "row", unit: kind === "force" && unit in FORCE_UNITS ? unit : "N", area: 0};
+  }
+
   #buildForces() {
     const {forces} = this;
     if (!forces) return this.forceBox?.replaceChildren();
-    const columns = forces.table.header.map((title, k) => [String(k), title]);
+    const columns = forces.table.columns.map(({title}, k) => [String(k), title]);
     const set = (name, convert) => (value) => { forces[name] = convert(value); this.#drawPlots(); };
+    const units = Object.keys(FORCE_UNITS).map((unit) => [unit, unit]);
     this.forceBox.replaceChildren(
-      h("p", {class: "hint"}, `${forces.name}: ${forces.table.rows.length} rows`),
+      h("p", {class: "hint"}, `${forces.name}: ${forces.table.rows.length} rows for ${this.result.frames.length} frames`),
       labelled("force", select(columns, String(forces.column), set("column", Number), {id: "force-column"})),
-      labelled("unit", select([["1", "N"], ["1000", "kN"]], String(forces.factor), set("factor", Number), {id: "force-unit"})),
+      labelled("unit", select(units, forces.unit, set("unit", String), {id: "force-unit"})),
       labelled("matched by", select([["row", "a row per frame"],
         ...columns.map(([k, title]) => [k, `${this.result.meta.time_unit === "s" ? "time" : "frame"} in ${title}`])], String(forces.by),
       set("by", (value) => (value === "row" ? value : Number(value))), {id: "force-match"})),
@@ -440,7 +451,7 @@ export class ResultsPage {
   #stress() {
     const {forces} = this;
     const values = forcesOfFrames(forces.table, forces.column, forces.by, this.result.frames);
-    return values.map((force) => (force * forces.factor) / (forces.area > 0 ? forces.area : 1));
+    return values.map((force) => (force * FORCE_UNITS[forces.unit]) / (forces.area > 0 ? forces.area : 1));
   }
 
   #stressTitle() { return this.forces.area > 0 ? "stress [MPa]" : "force [N]"; }

@@ -53,13 +53,16 @@ DIC_API void write_image(const std::filesystem::path& path, const RgbRows& image
 /// Expands files, globs ("frames/*.png", quoted), directories into a list of image files.
 ///
 /// Order, as guaranteed by `dic track`: files of a directory or a quoted glob are sorted naturally (frame2
-/// before frame10); a list of files in plain alphabetical order (as a shell expands a glob) is sorted
-/// naturally too; any other list keeps its order. Files of a directory that are hidden, or not images by
+/// before frame10, frame_-1 before frame_0, 0.25kN before 0.5kN); a list of files in alphabetical order (as a
+/// shell expands a glob, by bytes or in the user's language) is sorted naturally too; any other list keeps its
+/// order. Files of a directory that are hidden, or not images by
 /// their ending, are skipped. An argument that names an existing file or directory is taken literally, even
 /// if it contains glob characters (* ? [ ]). Throws FileError if a name matches nothing.
 DIC_API std::vector<std::filesystem::path> expand_frames(const std::vector<std::string>& arguments);
 
-/// Natural order: runs of digits compare as numbers ("img_9" < "img_10").
+/// Natural order of two names: numbers compare as numbers ("img_9" < "img_10"), with a sign ("img_-1" <
+/// "img_0") and with decimals before a unit ("0.25kN" < "0.5kN"). All names of a list tell more than two;
+/// see expand_frames.
 DIC_API bool natural_less(const std::string& a, const std::string& b);
 
 /// Size and modification time of a file, as text; empty if the file does not exist.

@@ -126,6 +126,7 @@ struct ProbeHistory {
   std::string length_unit, time_unit, strain_measure;
   std::vector<ProbeFrame> frames;
   std::string load_name, load_unit;  ///< from the table of loads
+  std::string load_note;  ///< what was assumed about the loads, in sentences for the user; empty if nothing
   std::vector<double> loads;  ///< one per frame, NaN where a frame has none; empty: no loads were added
   double section_mm2 = 0;     ///< area of the cross-section, for the stress; 0 = unknown
   /// load / section_mm2, MPa; empty unless both are known.
@@ -157,18 +158,22 @@ DIC_API ProbeHistory probe_result(const Result& result, const ProbeRequest& requ
 struct LoadTable {
   enum class Key : std::uint8_t { row, frame, time };
   Key key = Key::row;  ///< how rows are assigned to frames: by their order, by frame number, or by time in s
-  std::string name,
-      unit;  ///< name and unit of the loads, from the header "name [unit]"; kN and MN are converted to N
+  std::string name;    ///< name of the loads, from the heading
+  std::string unit;    ///< "N" for a force in any unit that is known, else as in the heading; may be empty
+  bool is_force = false;  ///< named as a force, or in a unit of force
   std::vector<double> keys, loads;
+  std::string note;  ///< what was assumed, a sentence for the user; empty if nothing
 };
-/// Reads a CSV table with a header line, separated by commas, semicolons or tabs; numbers may have a decimal
-/// comma unless commas separate the columns. A column `frame` or `time` is the key; without one, rows belong
-/// to frames in order. column: name of the loads' column; empty = the first column that is not the key.
-/// Throws FileError with the line and the problem.
+/// Reads a table with names above its columns, as testing machines and spreadsheets export it: see the user
+/// guide for the units of time and force, decimal commas, and lines above the names. A column of frames or of
+/// times is the key; without one, rows belong to frames in order. column: name of the loads' column; empty =
+/// the only one that is a force by its name or unit, or the only one beside the key. Throws FileError with
+/// the line and the problem, or the columns to choose from.
 DIC_API LoadTable read_loads(const std::filesystem::path& path, const std::string& column = {});
 /// Adds the load of each frame to the history: the load with the frame's number, or interpolated between the
-/// two nearest times; NaN if there is none. Throws UsageError if the table is by time but the result has no
-/// times.
+/// two nearest times, NaN if there is none; or by the order of rows, with or without one for the reference.
+/// Throws UsageError if no frame has a load, if rows in order are too few or too many, if the table is by
+/// time but the result has no times, or if a section is given for loads that are no forces.
 DIC_API void add_loads(ProbeHistory& history, const LoadTable& table, double section_mm2 = 0);
 
 /// Writes history.csv (a row per frame), lines.csv (a row per line point and frame), history.png and

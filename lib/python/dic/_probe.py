@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -154,9 +155,9 @@ def probe(result: xr.Dataset | str | os.PathLike[str], *, point: Sequence[Any] |
     of the distance. line: (x1, y1, x2, y2), points a step of the grid apart. area: [(x, y), ...], the corners of a
     polygon: means and standard deviations.
     loads: CSV table with a column frame or time, or in order of the frames; or one number, N, for each frame.
-    load_column: name of the loads' column; None: the first that is not frame or time. section: cross section, mm2:
-    a coordinate `stress` in MPa. output: folder that gets the files of `dic probe`: history.csv, lines.csv,
-    history.png, probe.json.
+    load_column: name of the loads' column; None: the only one that is a force by its name or unit. section: cross
+    section, mm2: a coordinate `stress` in MPa. output: folder that gets the files of `dic probe`: history.csv,
+    lines.csv, history.png, probe.json.
 
     Returns a Probe: datasets points, extensometers, areas, a list of datasets lines, and to_dataframe(). Raises
     UsageError (a place outside of the image, an area without points), FileError.
@@ -176,6 +177,8 @@ def probe(result: xr.Dataset | str | os.PathLike[str], *, point: Sequence[Any] |
         fields.add(_fields.arrays(frame), name, float(axis), measure)
     _add_loads(fields, loads, load_column, section, len(frames))
     answers = fields.answers()
+    if answers["load_note"]:
+        warnings.warn(answers["load_note"], stacklevel=2)
     if output is not None:
         fields.write(output)
     coordinates = _frame_coordinates(dataset, answers)

@@ -161,6 +161,7 @@ class FieldProbe {
   void add_loads(std::vector<double> values, double section) {
     loads_.emplace();
     loads_->unit = "N";
+    loads_->is_force = true;
     loads_->loads = std::move(values);
     for (std::size_t k = 0; k < loads_->loads.size(); ++k) loads_->keys.push_back(static_cast<double>(k) + 1);
     section_ = section;
@@ -182,6 +183,7 @@ class FieldProbe {
     out["lines"] = lines;
     out["load_name"] = all.load_name;
     out["load_unit"] = all.load_unit;
+    out["load_note"] = all.load_note;
     out["loads"] = all.loads;
     out["stresses"] = all.stresses();
     return out;

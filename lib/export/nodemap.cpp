@@ -1,0 +1,62 @@
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "core/number_text.hpp"
+#include "export/selection.hpp"
+#include "io/pending_file.hpp"
+
+namespace dic::exporting {
+namespace {
+
+void append(std::string& row, double value) {
+  char number[40];
+  const auto end = std::to_chars(number, number + sizeof number, value, std::chars_format::general, 10).ptr;
+  row.append("; ").append(number, end);
+}
+
+/// A value in the header that crackpy reads as a number: "# time : value_element : 2.5".
+std::string header(const Selection& selection, std::size_t f, const std::string& stem) {
+  const ResultInfo& info = selection.result.info();
+  const std::string unit = info.length_unit();
+  std::string text = "# Process data:\n# specimen : " + stem + "\n# software : dic " + info.version +
+                     "\n# strain_measure : " + std::string(to_string(info.strain.measure)) +
+                     "\n# axes : x right, y up, origin in the bottom left pixel\n# SIGNALS:\n";
+  if (selection.has_seconds())
+    text += "# time : value_element : " + core::number_text(selection.times()[f]) + "\n";
+  text += "# frame : value_element : " + core::number_text(selection.frame_numbers()[f]) + "\n# ID";
+  for (const char* name : {"x_undef", "y_undef", "z_undef", "u", "v", "w"})
+    text += std::string("; ") + name + " [" + unit + "]";
+  return text + "; epsx [%]; epsy [%]; epsxy [1]; epseqv [%]\n";
+}
+
+}  // namespace
+
+/// The format of CrackPy (DLR) and of the exporter for GOM Aramis: y points up, strains along the axes in
+/// percent, tensor shear without. CrackPy knows no status, so points that are not ok are left out.
+void write_nodemaps(const std::filesystem::path& folder, const Selection& selection, Steps& steps) {
+  const Grid& grid = selection.result.grid();
+  const ResultInfo& info = selection.result.info();
+  const double bottom = (info.image.height - 1) * info.length_factor();
+  const std::vector<std::string> stems = selection.stems();
+  for (std::size_t f = 0; f < selection.frames.size(); ++f) {
+    steps.next();
+    const NodeFrame frame(selection, selection.frames[f]);
+    PendingText file(folder / (stems[f] + ".txt"));
+    file.write(header(selection, f, stems[f]));
+    for (std::size_t k = 0; k < grid.inside.size(); ++k) {
+      const double exx = frame.exx[k], eyy = frame.eyy[k], exy = -frame.exy[k];
+      if (grid.inside[k] == 0 || !frame.is_ok(k) || std::isnan(exx)) continue;
+      const Position at = selection.position(k);
+      const double von_mises = std::sqrt(exx * exx + eyy * eyy - exx * eyy + 3 * exy * exy);
+      std::string row = std::to_string(k + 1);
+      for (const double value : {at.x, bottom - at.y, 0.0, frame.u[k], -frame.v[k], 0.0, 100 * exx, 100 * eyy,
+                                 exy, 100 * von_mises})
+        append(row, value);
+      file.write(row += '\n');
+    }
+    file.commit();
+  }
+}
+
+}  // namespace dic::exporting
