@@ -1,9 +1,18 @@
 #include <matio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include <cstring>
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <dic/error.hpp>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "export/selection.hpp"
 #include "io/pending_file.hpp"
@@ -14,7 +23,6 @@ namespace {
 constexpr std::uint64_t kLargestVariable = (std::uint64_t{1} << 31) - 1024;  // bytes, of MATLAB 5's format
 
 struct Closer {
-  void operator()(mat_t* file) const { Mat_Close(file); }
   void operator()(matvar_t* variable) const { Mat_VarFree(variable); }
 };
 using Variable = std::unique_ptr<matvar_t, Closer>;
@@ -34,19 +42,40 @@ constexpr matio_types type_of() {
   return MAT_T_UINT8;
 }
 
-/// MATLAB's arrays have the first index fastest: (y, x, frame).
+/// An anonymous file in memory, with a path.
+class MemoryFile {
+ public:
+  MemoryFile() : descriptor_(::memfd_create("dic", MFD_CLOEXEC)) {}
+  ~MemoryFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+  /// Returns bytes from `offset` on; fewer at the end of the file.
+  std::string_view read(std::uint64_t offset, std::span<char> buffer) const {
+    const ssize_t bytes = ::pread(descriptor_, buffer.data(), buffer.size(), static_cast<off_t>(offset));
+    return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
+  }
+
+ private:
+  int descriptor_;
+};
+
+/// A MAT-file: a header, then one element for each variable. MATLAB's arrays have the first index fastest:
+/// (y, x, frame).
+///
+/// matio does not report that a disk is full. It writes each variable into memory, and the bytes go from
+/// there to the disk.
 class MatFile {
  public:
-  explicit MatFile(const std::filesystem::path& path)
-      : target_(path),
-        file_(Mat_CreateVer(target_.temporary().c_str(), "MATLAB 5.0 MAT-file, by dic", MAT_FT_MAT5)) {
-    if (!file_) throw_cannot_write(path, std::strerror(errno));
-  }
+  explicit MatFile(const std::filesystem::path& path) : file_(path) {}
 
   template <typename T>
   void write(const std::string& name, std::vector<std::size_t> shape, std::vector<T> values) {
     put(Variable(Mat_VarCreate(name.c_str(), class_of<T>(), type_of<T>(), static_cast<int>(shape.size()),
-                               shape.data(), values.data(), 0)));
+                               shape.data(), values.data(), MAT_F_DONT_COPY_DATA)));
   }
   void write(const std::string& name, const std::vector<double>& column) {
     write(name, {column.size(), 1}, column);
@@ -63,19 +92,41 @@ class MatFile {
     put(cells);
   }
 
-  void commit() {
-    if (Mat_Close(file_.release()) != 0) throw_cannot_write(target_.path(), std::strerror(errno));
-    target_.commit();
-  }
+  void commit() { file_.commit(); }
 
  private:
   void put(const Variable& variable) {
-    if (!variable || Mat_VarWrite(file_.get(), variable.get(), MAT_COMPRESSION_NONE) != 0)
-      throw_cannot_write(target_.path(), "no space or memory");
+    const MemoryFile memory;
+    if (!variable || !encode(*variable, memory))
+      throw_cannot_write(file_.path(), "not enough memory for a variable");
+    std::vector<char> buffer(std::size_t{1} << 20);
+    std::uint64_t at = std::exchange(is_begun_, true) ? kHeaderBytes : 0;
+    for (;;) {
+      const std::string_view bytes = memory.read(at, buffer);
+      if (bytes.empty()) return;
+      file_.write(bytes);
+      at += bytes.size();
+    }
   }
 
-  PendingFile target_;
-  std::unique_ptr<mat_t, Closer> file_;
+  /// Writes a file with one variable. Returns false if the file is not whole.
+  static bool encode(matvar_t& variable, const MemoryFile& memory) {
+    mat_t* file = Mat_CreateVer(memory.path().c_str(), "MATLAB 5.0 MAT-file, by dic", MAT_FT_MAT5);
+    if (file == nullptr) return false;
+    const bool is_written = Mat_VarWrite(file, &variable, MAT_COMPRESSION_NONE) == 0;
+    if (Mat_Close(file) != 0 || !is_written) return false;
+    std::array<std::uint32_t, 2> tag{};  // type and bytes of the element
+    const std::span<char> bytes(reinterpret_cast<char*>(tag.data()), sizeof tag);
+    char beyond = 0;
+    return memory.read(kHeaderBytes, bytes).size() == sizeof tag && tag[1] >= variable.nbytes &&
+           !memory.read(kHeaderBytes + sizeof tag + tag[1] - 1, {&beyond, 1}).empty() &&
+           memory.read(kHeaderBytes + sizeof tag + tag[1], {&beyond, 1}).empty();
+  }
+
+  static constexpr std::uint64_t kHeaderBytes = 128;
+
+  PendingText file_;
+  bool is_begun_ = false;  ///< the header is written
 };
 
 /// [ny x nx] row by row to column by column, at `to`.
