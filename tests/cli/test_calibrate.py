@@ -41,7 +41,7 @@ def charuco(columns, rows):
 
 @functools.cache
 def rays(distortion):
-    """Of every pixel: its direction, and how that changes along x and along y."""
+    """Direction of every pixel, and its derivatives along x and along y."""
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(float)
 
     def directions(x, y):
@@ -136,7 +136,7 @@ class CalibrateTest(ProgramTest):
         self.refuse(2, ["markers"], "calibrate", "a.png", *BOARD, "--pattern", "charuco")
         self.refuse(1, ["nothing.png"], "calibrate", "nothing.png", *BOARD)
         write_image(self.folder / "blank.png", np.full((HEIGHT, WIDTH), 90.0))
-        self.refuse(2, ["0 images", "not found"], "calibrate", "blank.png", *BOARD)
+        self.refuse(2, ["0 different views", "not found"], "calibrate", "blank.png", *BOARD)
         self.assertFalse((self.folder / "camera.json").exists())
 
 
