@@ -84,10 +84,11 @@ std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-void copy_whole(const fs::path& from, const fs::path& to) {
+/// shown: name of `to` in messages.
+void copy_whole(const fs::path& from, const fs::path& to, const fs::path& shown) {
   std::error_code failure;
   fs::copy_file(from, to, fs::copy_options::overwrite_existing, failure);
-  if (failure) throw_cannot_write(to, failure.message());
+  if (failure) throw_cannot_write(shown, failure.message());
 }
 
 /// Replaces the strain in the copy of a result.
@@ -152,7 +153,8 @@ void write(const Result& result, const ResultStrainJob& job, const ProgressCallb
   const bool is_of_run = result.path().filename() == "result.vtkhdf" && fs::exists(run_json);
   const std::string run = is_of_run ? read_text(run_json) : std::string();
   PendingFile target(path_of(result.path().filename()));
-  copy_whole(result.path(), target.temporary());
+  copy_whole(result.path(), target.temporary(),
+             job.output.empty() ? result.path() : job.output / "result.vtkhdf");
   const std::vector<StrainSummaries> summaries =
       Change(result, job, target.temporary()).execute(progress, stop);
   run::sync_to_disk(target.temporary());  // it may replace the only one
