@@ -162,6 +162,14 @@ void save_under_shown_names(CLI::App& command, const TrackJob& job) {
   }
 }
 
+void print_was_complete(const TrackJob& job, const TrackSummary& summary) {
+  std::printf("%s holds all %zu frames: ", job.output.c_str(), summary.frames.size());
+  if (summary.frames_drawn == 0)
+    std::printf("nothing is left to do.\n");
+  else
+    std::printf("pictures of %lld of them were drawn.\n", static_cast<long long>(summary.frames_drawn));
+}
+
 void run_track(CLI::App& command, TrackFlags& flags) {
   apply_run_options(command, flags);
   TrackJob& job = flags.job;
@@ -178,9 +186,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
   }();
   if (!speaks) return;
   if (summary.was_complete) {
-    if (!flags.quiet)
-      std::printf("%s holds all %zu frames: nothing is left to do.\n", job.output.c_str(),
-                  summary.frames.size());
+    if (!flags.quiet) print_was_complete(job, summary);
     return;
   }
   if (group && summary.interrupted) {

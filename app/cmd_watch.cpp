@@ -1,15 +1,19 @@
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <dic/error.hpp>
 #include <dic/probe.hpp>
 #include <dic/watch.hpp>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "commands.hpp"
@@ -60,8 +64,30 @@ Json latency_of(const std::filesystem::path& file) {
   return since.count() >= 0 ? Json(since.count()) : Json(nullptr);
 }
 
-/// Prints one line of JSON, for programs that read the output while it grows.
-void print_line(const WatchFlags& flags, const FrameSummary& frame, const Field& field, int frame_number) {
+/// Lines for programs that read the output while it grows.
+class Lines {
+ public:
+  explicit Lines(std::filesystem::path result) : result_(std::move(result)) {
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that ends must not end the measurement
+  }
+
+  void print(const std::string& line) {
+    if (are_lost_) return;
+    if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0) return;
+    std::cerr << "dic: What is printed cannot be written any more (" << std::generic_category().message(errno)
+              << "): frames are still measured into " << result_.string() << ", until the end or Ctrl-C.\n";
+    are_lost_ = std::freopen("/dev/null", "w", stdout) != nullptr;
+  }
+  bool are_lost() const { return are_lost_; }
+
+ private:
+  std::filesystem::path result_;
+  bool are_lost_ = false;
+};
+
+/// Prints one line of JSON.
+void print_line(Lines& lines, const WatchFlags& flags, const FrameSummary& frame, const Field& field,
+                int frame_number) {
   Json json;
   json["frame"] = frame_number;
   json["file"] = frame.file;
@@ -83,9 +109,7 @@ void print_line(const WatchFlags& flags, const FrameSummary& frame, const Field&
       json["extensometers"].push_back(extensometer_json(field, ends, scale > 0 ? scale : 1));
   }
   json["latency"] = latency_of(flags.watch.folder / frame.file);
-  const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fflush(stdout);
+  lines.print(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 void run_watch(CLI::App& command, WatchFlags& flags) {
@@ -97,14 +121,16 @@ void run_watch(CLI::App& command, WatchFlags& flags) {
       std::filesystem::weakly_canonical(job.output, unknown))
     throw UsageError("The results cannot go into the folder that is watched: choose another one with -o.");
   const Interruption interruption;
+  Lines lines(job.output);
   const auto print = [&](const FrameSummary& frame, const Field& field, int number) {
-    print_line(flags, frame, field, number);
+    print_line(lines, flags, frame, field, number);
   };
   const TrackSummary summary = watch_folder(job, flags.watch, print, interruption.token());
   if (summary.was_complete) return;
   print_warnings(job, summary);
   const auto was_skipped = [](const FrameSummary& frame) { return !frame.error.empty(); };
   if (std::ranges::any_of(summary.frames, was_skipped)) throw CLI::RuntimeError(frames_lost);
+  if (lines.are_lost()) throw CLI::RuntimeError(failed);
 }
 
 }  // namespace

@@ -11,8 +11,10 @@ namespace dic {
 namespace fs = std::filesystem;
 
 void throw_cannot_write(const fs::path& path, const std::string& reason) {
+  const bool too_many = reason == std::generic_category().message(EMFILE);
   throw FileError("'" + path.string() + "' cannot be written (" + reason +
-                  "); free some space, check your rights there or choose another place.");
+                  (too_many ? "); allow the process more open files."
+                            : "); free some space, check your rights there or choose another place."));
 }
 
 PendingFile::PendingFile(fs::path path) : path_(std::move(path)) {

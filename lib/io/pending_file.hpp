@@ -37,6 +37,8 @@ class PendingFile {
 class PendingText {
  public:
   DIC_INTERNAL_API explicit PendingText(std::filesystem::path path);
+
+  const std::filesystem::path& path() const { return file_.path(); }
   DIC_INTERNAL_API void write(std::string_view text);
   DIC_INTERNAL_API void commit();
 

@@ -18,6 +18,7 @@
 #include "io/pending_file.hpp"
 #include "io/vtkhdf_layout.hpp"
 #include "run/output_folder.hpp"
+#include "run/run_log.hpp"
 #include "run/strain_summary.hpp"
 
 namespace dic {
@@ -83,10 +84,11 @@ std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-void copy_whole(const fs::path& from, const fs::path& to) {
+/// shown: name of `to` in messages.
+void copy_whole(const fs::path& from, const fs::path& to, const fs::path& shown) {
   std::error_code failure;
   fs::copy_file(from, to, fs::copy_options::overwrite_existing, failure);
-  if (failure) throw_cannot_write(to, failure.message());
+  if (failure) throw_cannot_write(shown, failure.message());
 }
 
 /// Replaces the strain in the copy of a result.
@@ -145,19 +147,42 @@ void check(const Result& result, const StrainOptions& options) {
 
 /// Writes both files. `path_of(name)`: where a file goes.
 template <typename PathOf>
-fs::path write(const Result& result, const ResultStrainJob& job, const ProgressCallback& progress,
-               const std::stop_token& stop, const PathOf& path_of) {
+void write(const Result& result, const ResultStrainJob& job, const ProgressCallback& progress,
+           const std::stop_token& stop, const PathOf& path_of) {
   const fs::path run_json = result.path().parent_path() / "run.json";
   const bool is_of_run = result.path().filename() == "result.vtkhdf" && fs::is_regular_file(run_json);
   const std::string run = is_of_run ? read_text(run_json) : std::string();
-  const fs::path path = path_of(result.path().filename());
-  PendingFile target(path);
-  copy_whole(result.path(), target.temporary());
+  PendingFile target(path_of(result.path().filename()));
+  copy_whole(result.path(), target.temporary(),
+             job.output.empty() ? result.path() : job.output / "result.vtkhdf");
   const std::vector<StrainSummaries> summaries =
       Change(result, job, target.temporary()).execute(progress, stop);
+  run::sync_to_disk(target.temporary());  // it may replace the only one
   target.commit();
   if (!run.empty()) write_text_file(path_of("run.json"), changed_run_json(run, job, summaries));
-  return path;
+}
+
+bool is_regular(const fs::path& path) {
+  std::error_code ignored;
+  return fs::symlink_status(path, ignored).type() == fs::file_type::regular;
+}
+
+/// Changes the result itself. Its two files are replaced as one step if they are files of a folder, not links
+/// to others.
+void change(const fs::path& path, const ResultStrainJob& job, const ProgressCallback& progress,
+            const std::stop_token& stop) {
+  const fs::path place = path.has_parent_path() ? path.parent_path() : ".";
+  if (path.filename() != "result.vtkhdf" || !is_regular(path) || !is_regular(place / "run.json")) {
+    const Result result(path);
+    check(result, job.strain);
+    return write(result, job, progress, stop, [&](const fs::path& name) { return place / name; });
+  }
+  run::OutputFolder folder(place, run::OutputFolder::Earlier::change);
+  const Result result(path);  // opened now: a commit that was cut off has replaced the file just before
+  check(result, job.strain);
+  folder.begin();
+  write(result, job, progress, stop, [&](const fs::path& name) { return folder.claim(name); });
+  folder.commit();
 }
 
 }  // namespace
@@ -200,11 +225,13 @@ StrainField result_strain(const Result& result, int frame, const StrainOptions& 
 
 fs::path write_result_strain(const ResultStrainJob& job, const ProgressCallback& progress,
                              std::stop_token stop) {
+  if (job.output.empty()) {
+    const fs::path path = Result(job.result).path();
+    change(path, job, progress, stop);
+    return path;
+  }
   const Result result(job.result);
   check(result, job.strain);
-  if (job.output.empty())
-    return write(result, job, progress, stop,
-                 [&](const fs::path& name) { return result.path().parent_path() / name; });
   std::error_code unknown;
   if (fs::equivalent(job.output, result.path().parent_path(), unknown))
     throw UsageError(job.output.string() +

@@ -21,24 +21,30 @@ class UniqueStems {
 /// time writes into a folder. Symbolic links inside the folder are never followed.
 ///
 /// A new result that replaces an earlier one is collected in a subfolder until `commit`: a run that fails
-/// leaves the earlier one as it was. An earlier result without a measured frame does not need `force`.
+/// leaves the earlier one as it was. A commit that was cut off is finished by the next object for the folder.
+/// An earlier result without a measured frame does not need `force`.
 ///
 /// A result that a run left unfinished, in the folder or collected in a subfolder, can be continued.
 class OutputFolder {
  public:
-  enum class Earlier { refuse, replace, resume };
+  /// What happens to an earlier result. change: the claimed files take the place of those of their name, and
+  /// all others stay.
+  enum class Earlier { refuse, replace, resume, change };
 
-  /// Checks the folder and changes nothing. Throws FileError if a result exists and `earlier` is refuse,
+  /// Checks the folder and changes nothing, except that it finishes a commit that was cut off. Throws
+  /// FileError if a result exists and `earlier` is refuse,
   /// another run writes there, a file would replace one that dic did not write, or the folder cannot be
   /// written.
   OutputFolder(std::filesystem::path folder, Earlier earlier);
-  /// Removes files that were collected and neither committed nor kept.
+  /// Removes files that were collected and neither committed nor kept, unless a later run can continue them.
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
   /// Folder of the result that is continued; empty if there is none, or resuming was not asked for.
   const std::filesystem::path& resumed() const { return resumed_; }
+  /// True if the continued result was collected to replace another one.
+  bool resumes_a_collection() const { return !resumed_.empty() && resumed_ != folder_; }
   /// True if the run.json of the continued result says that its run was completed.
   bool resumed_is_complete() const;
   /// Creates the folder. Throws FileError as the constructor does, if the folder has changed since.
@@ -51,6 +57,8 @@ class OutputFolder {
   std::string unique_stem(const std::string& stem) { return stems_.unique(stem); }
   /// Makes the claimed files, all written by now, the result of the folder in place of the earlier one.
   void commit();
+  /// True if `commit` has begun and failed: the result is whole, and the next object finishes the commit.
+  bool is_committing() const;
   /// Leaves the claimed files where they are, so that a later run can continue. Returns their folder.
   std::filesystem::path keep();
 
@@ -68,19 +76,18 @@ class OutputFolder {
     int folder = -1;
   };
 
-  bool replaces() const { return !earlier_.empty(); }
+  bool collects() const { return !collection_.empty(); }
   void lock();
   void look_at_earlier_result();
   std::filesystem::path find_unfinished() const;
   void remove_leftovers() const;
   std::filesystem::path list_path() const;
-  void append_to_list(const std::set<std::string>& names) const;
 
   std::filesystem::path folder_;
   Earlier wanted_;
   std::filesystem::path resumed_;
   Lock lock_;
-  std::filesystem::path collection_;  // folder of a result that replaces another one, with a unique name
+  std::filesystem::path collection_;  // folder of a result that replaces another one; empty otherwise
   std::set<std::string> earlier_;     // files of the existing result
   std::set<std::string> claimed_;
   UniqueStems stems_;

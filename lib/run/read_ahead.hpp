@@ -4,6 +4,7 @@
 #include <deque>
 #include <dic/image_io.hpp>
 #include <dic/track.hpp>
+#include <functional>
 #include <future>
 #include <optional>
 #include <string>
@@ -16,8 +17,22 @@ struct SourceFrame {
   std::string name;
   Image image;
   std::string error;  ///< one sentence; empty if there is an image
+  std::string stamp;  ///< stamp of the file that was read, see FrameSource::stamp
   StageSpan decode;
 };
+
+/// An image, and the stamp of the file that it was read from.
+struct StampedImage {
+  Image image;
+  std::string stamp;
+};
+
+/// Reads an image file, again if it changes meanwhile: the stamp is the one of what was read. Throws
+/// FileError, also if the file keeps changing.
+StampedImage read_unchanged(const std::string& name, const std::function<std::string()>& stamp,
+                            const std::function<Image()>& read);
+/// Reads a frame like this; a video only once.
+StampedImage read_unchanged(FrameSource& source, std::int64_t index);
 
 /// Reads the frames of a source in order while the caller works: one at a time, or several at once if the
 /// source allows it.

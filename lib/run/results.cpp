@@ -8,7 +8,9 @@
 #include <dic/image_io.hpp>
 #include <dic/result.hpp>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -26,6 +28,11 @@ namespace {
 constexpr const char* kStateName = ".dic-state";
 
 bool was_measured(const RunLog::Done& done) { return done.summary.error.empty(); }
+
+std::string read_text(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
 
 }  // namespace
 
@@ -73,7 +80,7 @@ void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first, std::
   info_ = std::move(info);
   folder_.begin();
   result_path_ = folder_.claim("result.vtkhdf");
-  for (const std::int64_t k : frames_to_draw(count.value_or(first) - first)) planned_.insert(first + k);
+  plan_pictures(first, count);
   if (count) last_frame_ = *count - 1;
   is_resumed_ = !folder_.resumed().empty() && std::ranges::any_of(done.frames, was_measured);
   if (is_resumed_)
@@ -83,6 +90,10 @@ void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first, std::
   is_begun_ = true;
   log_.emplace(folder_.claim(OutputFolder::kFramesName), done);
   run_path_ = folder_.claim("run.json");
+}
+
+void Results::plan_pictures(std::int64_t first, std::optional<std::int64_t> count) {
+  for (const std::int64_t k : frames_to_draw(count.value_or(first) - first)) planned_.insert(first + k);
 }
 
 void Results::resume(const RunLog::Contents& done, const Grid& grid) {
@@ -101,7 +112,7 @@ void Results::join(const Grid& grid, ResultInfo info, std::int64_t first, std::i
   info_ = std::move(info);
   folder_.begin();
   result_path_ = folder_.claim("result.vtkhdf");
-  for (const std::int64_t k : frames_to_draw(count - first)) planned_.insert(first + k);
+  plan_pictures(first, count);
   if (parts.empty())
     VtkHdfWriter(result_path_, grid, info_).finish();
   else
@@ -257,6 +268,10 @@ std::vector<draw::Quantity> Results::quantities() const {
   return quantities;
 }
 
+fs::path Results::picture_name(const Drawn& drawn, const FieldArray& array) {
+  return fs::path("pictures") / (drawn.stem + "_" + std::string(array.name) + ".png");
+}
+
 /// Returns everything that a picture shows except the image.
 draw::ResultPictures::Frame Results::picture_of(const Drawn& drawn) {
   draw::ResultPictures::Frame picture;
@@ -268,8 +283,7 @@ draw::ResultPictures::Frame Results::picture_of(const Drawn& drawn) {
     picture.heading += seconds;
   }
   for (const FieldArray& array : kDrawnArrays)
-    picture.files.push_back(
-        folder_.claim(fs::path("pictures") / (drawn.stem + "_" + std::string(array.name) + ".png")));
+    picture.files.push_back(folder_.claim(picture_name(drawn, array)));
   return picture;
 }
 
@@ -310,6 +324,32 @@ void Results::draw_pictures(FrameSource& source) {
        !is_video);
 }
 
+bool Results::lacks_pictures() const {
+  return std::ranges::any_of(frames_, [&](const Drawn& drawn) {
+    return std::ranges::any_of(kDrawnArrays, [&](const FieldArray& array) {
+      return !fs::exists(result_path_.parent_path() / picture_name(drawn, array));
+    });
+  });
+}
+
+std::int64_t Results::complete_earlier(const RunLog::Contents& done, std::int64_t first,
+                                       FrameSource& source) {
+  if (!folder_.resumes_a_collection() && job_.pictures == Pictures::none) return 0;
+  folder_.begin();
+  result_path_ = folder_.claim("result.vtkhdf");
+  info_ = Result(result_path_).info();
+  plan_pictures(first, source.count());
+  add_earlier_frames(done);
+  const std::int64_t drawn = lacks_pictures() ? std::ssize(frames_) : 0;
+  if (drawn > 0) {
+    draw_pictures(source);
+    run_path_ = folder_.claim("run.json");
+    write_text_file(run_path_, with_pictures(read_text(run_path_), job_.pictures, drawn));
+  }
+  folder_.commit();
+  return drawn;
+}
+
 void Results::finish(TrackSummary& summary, FrameSource& source) {
   const track::Stopwatch watch;
   if (is_begun_) {
@@ -338,7 +378,8 @@ void Results::finish(TrackSummary& summary, FrameSource& source) {
 }
 
 fs::path Results::keep(const TrackSummary& summary) {
-  if (drawing_last_.valid()) drawing_last_.wait();  // the task writes to the folder
+  if (drawing_last_.valid()) drawing_last_.wait();     // the task writes to the folder
+  if (folder_.is_committing()) return folder_.keep();  // everything is written
   try {
     publish(summary);
   } catch (const FileError&) {  // only the frames noted last are lost

@@ -46,6 +46,10 @@ class Results {
   std::optional<RunLog::Contents> earlier() const;
   /// True if the earlier run was complete.
   bool earlier_is_complete() const { return folder_.resumed_is_complete(); }
+  /// Does what is left when all frames are measured: puts a result that was collected in its place, and
+  /// draws the pictures that this run asks for and the earlier one did not. Returns the number of frames
+  /// drawn. first: as for `begin`.
+  std::int64_t complete_earlier(const RunLog::Contents& done, std::int64_t first, FrameSource& source);
   /// Opens the result of the earlier run. Throws FileError.
   Result earlier_result() const;
   /// State from which the frame after `index` is measured; empty if it is unknown.
@@ -96,11 +100,14 @@ class Results {
   void keep_image(const Frame& frame, Image current);
   CanvasFactory canvases() const;
   std::vector<draw::Quantity> quantities() const;
+  static std::filesystem::path picture_name(const Drawn& drawn, const FieldArray& array);
   draw::ResultPictures::Frame picture_of(const Drawn& drawn);
   void draw(const draw::DrawnFields& fields, std::span<const draw::ResultPictures::Frame> pictures,
             bool parallel_images);
   void begin_last_picture(const Field& field, Image current);
   void draw_pictures(FrameSource& source);
+  void plan_pictures(std::int64_t first, std::optional<std::int64_t> count);
+  bool lacks_pictures() const;
 
   const TrackJob& job_;
   OutputFolder folder_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "io/hdf5_superblock.hpp"
 #include "run/strain_summary.hpp"
 
 namespace dic::run {
@@ -193,6 +194,17 @@ void insert_frames(std::string& text, const std::vector<FrameSummary>& frames) {
   text.append("\n  ").append(end);
 }
 
+/// Checksum of what a mask selects; null without a mask.
+Json mask_checksum(ImageView mask) {
+  if (mask.empty()) return nullptr;
+  std::string selected = std::to_string(mask.width) + " ";
+  visit_scalar(mask.type, [&]<typename T>(T) {
+    for (int y = 0; y < mask.height; ++y)
+      for (int x = 0; x < mask.width; ++x) selected += mask.row<T>(y)[x] != T(0) ? '1' : '0';
+  });
+  return hdf5::lookup3(selected);
+}
+
 }  // namespace
 
 std::string settings_json(const TrackJob& job) { return dump(settings(job), -1); }
@@ -202,8 +214,17 @@ std::string resume_settings(const TrackJob& job) {
   // Frames are compared one by one; the other settings do not change a value.
   for (const char* name : {"frames", "folder", "pictures", "threads", "gpu_memory", "max_memory"})
     json.erase(name);
+  json["roi"]["mask"] = mask_checksum(job.roi.mask);
   json["csv"] = job.csv ? Json(to_string(job.csv_style)) : Json(nullptr);
   return dump(json, -1);
+}
+
+std::string with_pictures(const std::string& run_json, Pictures pictures, std::int64_t frames_drawn) {
+  Json json = Json::parse(run_json, nullptr, false);
+  if (!json.is_object()) return run_json;
+  json["settings"]["pictures"] = to_string(pictures);
+  json["frames_drawn"] = frames_drawn;
+  return dump(json, 2) + "\n";
 }
 
 std::string differences(const std::string& one, const std::string& other) {

@@ -12,6 +12,8 @@ std::string settings_json(const TrackJob& job);
 /// Returns the settings that decide about results, and the style of the tables: what a run must share with
 /// the one that it continues.
 std::string resume_settings(const TrackJob& job);
+/// The text of run.json after further pictures were drawn.
+std::string with_pictures(const std::string& run_json, Pictures pictures, std::int64_t frames_drawn);
 /// Names of the settings that differ between two such texts, as "subset, step".
 std::string differences(const std::string& one, const std::string& other);
 

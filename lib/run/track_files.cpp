@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <ctime>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
@@ -66,6 +67,12 @@ std::array<double, kScatteredArrays.size()> scatter_of(const Field& field) {
 
 bool was_measured(const RunLog::Done& done) { return done.summary.error.empty(); }
 
+std::string time_text(const std::optional<double>& time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g s", time.value_or(NAN));
+  return time ? text : "unknown";
+}
+
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
@@ -106,7 +113,10 @@ class Run {
 
   TrackSummary execute() {
     open();
-    if (summary_.was_complete) return std::move(summary_);
+    if (summary_.was_complete) {
+      summary_.frames_drawn = results_.complete_earlier(done_, first_current_, *source_);
+      return std::move(summary_);
+    }
     try {
       measure();
       finish();
@@ -157,7 +167,7 @@ class Run {
     if (source_->count()) options_.expected_frames = *source_->count() - first_current_;
     starting_ = start_likely_device();
     if (source_->reads_in_parallel()) begin_reading();
-    reference_ = first_is_reference ? source_->read(0) : read_image(job_.reference);
+    read_reference();
     if (!reader_) begin_reading();
     summary_.reference = first_is_reference ? source_->name(0) : job_.reference;
     summary_.output = job_.output;
@@ -175,6 +185,21 @@ class Run {
     summary_.gauge =
         (summary_.options.strain.window - 1) * summary_.options.step + summary_.options.refine.subset;
     info_ = describe_result();
+  }
+
+  void read_reference() {
+    StampedImage read = job_.reference.empty()
+                            ? read_unchanged(*source_, 0)
+                            : read_unchanged(
+                                  job_.reference, [this] { return file_stamp(job_.reference); },
+                                  [this] { return read_image(job_.reference); });
+    if (summary_.frames_resumed > 0 && read.stamp != done_.reference) refuse_other_reference();
+    done_.reference = std::move(read.stamp);
+    reference_ = std::move(read.image);
+  }
+
+  [[noreturn]] void refuse_other_reference() const {
+    refuse_to_resume("the reference is another file, or has changed");
   }
 
   /// Names of the processed frames, with the reference first if it is one of the frames.
@@ -198,8 +223,7 @@ class Run {
       refuse_to_resume("it was begun by dic " + earlier.version + ", this is dic " + done_.version);
     if (earlier.settings != done_.settings)
       refuse_to_resume("other settings (" + differences(earlier.settings, done_.settings) + ")");
-    if (earlier.reference != done_.reference)
-      refuse_to_resume("the reference is another file, or has changed");
+    if (earlier.reference != done_.reference) refuse_other_reference();
     if (job_.noise_floor) refuse_to_resume("a noise floor is measured in one run");
     for (const RunLog::Done& frame : earlier.frames) check_same(frame);
     done_.frames = earlier.frames;
@@ -218,6 +242,9 @@ class Run {
       refuse_to_resume("frame " + std::to_string(frame.index - first_current_ + 1) + " was " + name +
                        ", now it is " + source_->name(frame.index));
     if (source_->stamp(frame.index) != frame.stamp) refuse_to_resume(name + " has changed since");
+    if (times_->at(frame.index) != frame.summary.time)
+      refuse_to_resume("the time of " + name + " is " + time_text(times_->at(frame.index)) +
+                       " now, and was " + time_text(frame.summary.time));
   }
 
   /// Drops a last frame that is in one file of the result and not in another.
@@ -348,13 +375,14 @@ class Run {
 
   void write(Processed processed) {
     auto& [frame, result] = processed;
+    frame.name = source_->name(frame.index);  // a watched file may have been renamed
     const int number = number_of(frame);
     FrameSummary entry;
     if (frame.error.empty()) entry = take(*result, frame, number);
     entry.error = frame.error;
     entry.file = frame.name;
     entry.time = times_->at(frame.index);
-    RunLog::Done done{frame.index, source_->stamp(frame.index), entry};
+    RunLog::Done done{frame.index, frame.stamp, entry};
     summary_.frames.push_back(std::move(entry));
     if (results_.begun())
       note(std::move(done));
@@ -415,6 +443,7 @@ class Run {
   }
 
   void begin_results() {
+    if (job_.reference.empty()) info_.reference = summary_.reference = source_->name(0);
     results_.begin(grid_, info_, first_current_, source_->count(), done_);
     done_.frames.clear();
   }

@@ -41,36 +41,63 @@ class WatchedFolder final : public FrameSource {
     std::string stamp;
     Clock::time_point changed;  ///< time at which its stamp was seen to change
     bool is_told = false;       ///< the system reports when it is written and closed
+    bool is_closed = false;     ///< the system has reported that it was closed
     bool is_whole = false;
+  };
+
+  struct ArrivedFrame {
+    std::string name;
+    bool is_closed = false;   ///< as of its candidate
+    bool is_overdue = false;  ///< it was not closed for WatchOptions::patience
+  };
+
+  /// What has happened to a file. lost: notifications of any files are missing.
+  enum class Event : std::uint8_t { written, closed, gone, moved_away, moved_here, lost };
+  struct Notice {
+    Event event = Event::lost;
+    std::string name;
+    std::uint32_t move = 0;  ///< the same for both names of a file that was renamed
   };
 
   /// Notifications of the system about a folder.
   class Notices {
    public:
-    explicit Notices(const std::filesystem::path& folder);
+    Notices();
     ~Notices();
     Notices(const Notices&) = delete;
     Notices& operator=(const Notices&) = delete;
-    /// Waits at most the given time for the first notification, and calls told(name, is_whole) for each file
-    /// that the system has reported.
+    /// Watches the folder that has this name now; it may be another one than before.
+    void watch(const std::filesystem::path& folder);
+    /// Waits at most the given time for the first notification, and hands over all that have come.
     template <typename Told>
     void wait(std::chrono::milliseconds longest, const Told& told) const;
     /// Ends a wait of another thread.
     void wake() const;
 
    private:
-    int events_ = -1, waker_ = -1;
+    int events_ = -1, waker_ = -1, watched_ = -1;
+  };
+
+  struct NaturalOrder {
+    bool operator()(const std::string& a, const std::string& b) const { return natural_less(a, b); }
   };
 
   void watch(const std::stop_token& stop);
+  bool has_reached_the_end();
+  bool is_idle() const;
   void look();
   void look_at(const std::string& name);
-  void told(const std::string& name, bool is_whole);
+  void told(const Notice& notice);
+  void moved_here(const Notice& notice, bool was_unclosed);
+  void rename_frame(const std::string& from, const std::string& to);
+  void add_told(const std::string& name, bool is_closed, bool is_whole);
   void take_frames();
-  std::map<std::string, Candidate>::const_iterator next_frame() const;
-  bool is_old(const Candidate& candidate) const;
+  void take(std::map<std::string, Candidate, NaturalOrder>::const_iterator candidate);
   std::filesystem::path path(std::int64_t i) const;
-  bool changes(const std::filesystem::path& file, const std::string& stamp) const;
+  Clock::duration patience() const;
+  static std::vector<ArrivedFrame> frames_of(const std::vector<std::string>& names);
+  bool changes(std::int64_t i, const std::filesystem::path& file, const std::string& stamp,
+               bool was_open) const;
   void end();
 
   WatchOptions options_;
@@ -79,9 +106,12 @@ class WatchedFolder final : public FrameSource {
 
   mutable std::mutex mutex_;  ///< guards all members below
   mutable std::condition_variable changed_;
-  std::vector<std::string> frames_;  ///< names of the frames
-  std::set<std::string> taken_;      ///< names of the frames, to look up
-  std::map<std::string, Candidate> candidates_;
+  std::vector<ArrivedFrame> frames_;
+  std::set<std::string> taken_;  ///< names of the frames, to look up
+  std::map<std::string, Candidate, NaturalOrder> candidates_;
+  std::set<std::string> unclosed_;  ///< names of all files that were reported as written and not as closed
+  Notice moved_away_;               ///< the last of these, and whether its file was not closed then
+  bool was_unclosed_ = false;
   Clock::time_point last_change_ = Clock::now();
   bool has_ended_ = false;                ///< no further frames will arrive
   bool is_stopped_ = false;               ///< no further existing file is begun

@@ -1,6 +1,7 @@
 """Results in folders with earlier or foreign files: python test_output.py DIC"""
 
 import os
+import resource
 import signal
 import subprocess
 
@@ -133,6 +134,27 @@ class OutputTest(ProgramTest):
         long = "z" * 250 + ".png"
         write_image(self.folder / long, speckle(120, 140, 0.3))
         self.track("--csv", frames=[self.frames[0], long], code=0)
+
+    def test_exports_onto_a_disk_that_is_full(self):
+        """Whatever the limit, the file is whole, or the one before is left and the message says why."""
+        self.track()
+        for to in ("mat", "npz", "csv", "netcdf"):
+            earlier = ["export", "dic_out", "--to", to, "-o", "table", "--force", "--arrays", "u", "--frames", "1"]
+            self.succeed(*earlier)
+            before = (self.folder / "table").read_bytes()
+            export = ["export", "dic_out", "--to", to, "-o", "table", "--force"]
+            self.succeed(*export)
+            size = (self.folder / "table").stat().st_size
+            for limit in (100, 200, 4096, size // 3, size // 2, size - 4096, size - 1):
+                with self.subTest(to=to, limit=limit):
+                    (self.folder / "table").write_bytes(before)
+                    bound = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+                    self.refuse(1, ["cannot be written"], *export, preexec_fn=bound)
+                    self.assertEqual((self.folder / "table").read_bytes(), before)
+                    self.assertEqual([path.name for path in self.folder.glob(".dic-*")], [])
+            done = self.dic(*export, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual((self.folder / "table").stat().st_size, size)
 
     def test_a_current_folder_that_is_gone(self):
         command = f'mkdir gone && cd gone && rmdir ../gone && "{dic_program.PROGRAM}" track ' + " ".join(

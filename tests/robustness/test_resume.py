@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 
+import cv2
 import h5py
 import numpy as np
 from vtkmodules.util.numpy_support import vtk_to_numpy
@@ -182,6 +183,74 @@ class ResumeTest(ProgramTest):
             first, rest = log.read_text().split("\n", 1)
             log.write_text(json.dumps({**json.loads(first), "version": "0.0.1"}) + "\n" + rest)
             refuse(["0.0.1"], *self.track("out"))
+
+    def test_another_mask_with_the_same_points_is_refused(self):
+        mask = np.zeros((200, 220), np.uint8)
+        mask[40:160, 40:180] = 255
+        edited = mask.copy()
+        edited[101:104, 41:180] = 0  # between the rows of points
+        cv2.imwrite(str(self.folder / "mask.png"), mask)
+        options = ["--roi", "mask.png"]
+        self.kill_after(3, *self.track("out", *options))
+        cv2.imwrite(str(self.folder / "mask.png"), edited)
+        self.refuse(2, ["Cannot continue", "roi"], *self.track("out", *options), "--resume")
+        cv2.imwrite(str(self.folder / "mask.png"), mask // 2)  # selects the same pixels
+        self.succeed(*self.track("out", *options), "--resume")
+        self.succeed(*self.track("whole", *options))
+        self.check_equal("out")
+
+    def test_other_times_are_refused(self):
+        def write_times(times):
+            (self.folder / "times.csv").write_text("\n".join(map(str, times)) + "\n")
+
+        times = [0.1 * k for k in range(FRAMES + 1)]
+        write_times(times)
+        options = ["--times", "times.csv"]
+        self.kill_after(3, *self.track("out", *options))
+        for changed in ([1000 + 7 * time for time in times], [0, 0.15, *times[2:]], [time - 5 for time in times]):
+            write_times(changed)
+            self.refuse(2, ["Cannot continue", "the time of"], *self.track("out", *options), "--resume")
+        write_times([*times[:-1], 99])  # of a frame that is not measured yet
+        self.succeed(*self.track("out", *options), "--resume")
+        self.assertAlmostEqual(self.run_json("out")["frames"][-1]["time"], 99)
+
+    def test_a_frame_that_is_replaced_after_it_was_read(self):
+        """The stamp is that of the file that was read, not of the one that is there when the frame is done."""
+        options = ["--subset", "41", "--step", "3", "--threads", "1", "--no-pictures", "-o", "out"]
+        frames = self.frames[:7]
+        with self.start("track", *frames, *options) as program:
+            while program.poll() is None and not self.lines("out"):
+                time.sleep(0.002)
+            for name in frames[1:]:
+                write_image(self.folder / "beside.png", speckle(200, 220, seed=5))
+                os.replace(self.folder / "beside.png", self.folder / name)
+            program.communicate(timeout=60)
+        # Each frame shows one of two patterns; its entry has the stamp of the file with this pattern.
+        stamps = [line["stamp"] for line in self.lines("out")]
+        now = [f"{path.stat().st_size} {path.stat().st_mtime_ns // 10**9}.{path.stat().st_mtime_ns % 10**9:09d}"
+               for path in (self.folder / name for name in frames[1:])]
+        found = [(status == 0).mean() > 0.5 for status in self.fields("out")["status"]]
+        self.assertIn(True, found)
+        self.assertEqual([stamp != there for stamp, there in zip(stamps, now)], found)
+        self.refuse(2, ["has changed"], "track", *frames, *options, "--resume")
+
+    def test_pictures_of_a_complete_result(self):
+        self.succeed(*self.track("whole", "--pictures", "all"))
+        self.succeed(*self.track("out", "--pictures", "none"))
+        for pictures, count in (("some", None), ("all", FRAMES)):
+            done = self.succeed(*self.track("out", "--pictures", pictures, "--resume"))
+            self.assertIn("were drawn", done.stdout)
+            run = self.run_json("out")
+            self.assertEqual((run["state"], run["settings"]["pictures"]), ("complete", pictures))
+            for path in (self.folder / "out/pictures").iterdir():
+                self.assertEqual(path.read_bytes(), (self.folder / "whole/pictures" / path.name).read_bytes(), path.name)
+        self.assertEqual(run["frames_drawn"], FRAMES)
+        self.check_equal("out")
+        for pictures in ("all", "some", "none"):
+            done = self.succeed(*self.track("out", "--pictures", pictures, "--resume"))
+            self.assertIn("nothing is left to do", done.stdout)
+        self.succeed(*self.track("out", "--force", "--pictures", "none"))
+        self.assertFalse((self.folder / "out/pictures").exists(), "the pictures are in the list of files")
 
     def test_skipped_frames_stay_skipped(self):
         (self.folder / self.frames[3]).unlink()

@@ -190,6 +190,156 @@ class WatchTest(ProgramTest):
         self.end(program)
         self.check_equal_to_track()
 
+    def files_measured(self, lines):
+        measured = []
+        while not lines.empty():
+            line = lines.get()
+            self.assertIsNone(line["error"])
+            self.assertAlmostEqual(line["mean_u"], 0.12 * int(line["file"].split("_")[1].split(".")[0]), delta=0.02)
+            measured.append(line["file"])
+        return measured
+
+    def content(self, k):
+        return (self.ready / self.names[k]).read_bytes()
+
+    def write_and_rename(self, k, temporary, before_it_is_closed, pause):
+        with open(self.camera / temporary, "wb") as file:
+            file.write(self.content(k))
+            file.flush()
+            if before_it_is_closed:
+                time.sleep(pause)
+                os.rename(self.camera / temporary, self.camera / self.names[k])
+                time.sleep(pause)
+        if not before_it_is_closed:
+            time.sleep(pause)
+            os.rename(self.camera / temporary, self.camera / self.names[k])
+
+    def test_files_that_are_renamed(self):
+        """Writers use temporary names, also ones like those of images; the frames have the final names."""
+        for temporary in ("frame_{}.part.tif", "frame_{}_tmp.tif", "tmp.tif", ".frame_{}.tif", "frame_{}.tif.tmp"):
+            for before_it_is_closed in (True, False):
+                with self.subTest(temporary=temporary, before_it_is_closed=before_it_is_closed):
+                    program, lines = self.watch("--idle", "1.5", "--force")
+                    for k in range(4):
+                        self.write_and_rename(k, temporary.format(k), before_it_is_closed, 0.15 * before_it_is_closed)
+                        time.sleep(0.1)
+                    self.end(program)
+                    self.assertEqual(self.files_measured(lines), self.names[1:4])
+                    self.assertEqual(self.run_json()["reference"], self.names[0])
+                    self.succeed("watch", "camera", *self.options, "--idle", "0.3", "--resume")
+                    shutil.rmtree(self.camera)
+                    self.camera.mkdir()
+
+    def test_candidates_that_vanish(self):
+        """A file that is gone before it is whole does not keep later ones from being measured."""
+        program, lines = self.watch("--idle", "1.5")
+        self.put(0)
+        self.put(1)
+        for k, leave in ((2, lambda path: path.unlink()), (3, lambda path: path.rename(self.folder / "away.tif")),
+                         (4, lambda path: path.rename(self.camera / "frame_4.old"))):
+            with open(self.camera / self.names[k], "wb") as file:
+                file.write(self.content(k)[:1000])
+                file.flush()
+                time.sleep(0.1)
+                leave(self.camera / self.names[k])
+        for k in (5, 6):
+            self.put(k)
+        self.end(program)
+        self.assertEqual(self.files_measured(lines), [self.names[k] for k in (1, 5, 6)])
+
+    def test_preallocated_files_are_read_when_they_are_closed(self):
+        """A file that has its final size early, with pauses between its parts; also where it was begun before."""
+        def begin(k):
+            file = open(self.camera / self.names[k], "wb", buffering=0)
+            file.truncate(len(self.content(k)))
+            file.write(self.content(k)[:9000])
+            return file
+
+        def finish(file, k):
+            file.write(self.content(k)[9000:])
+            file.close()
+
+        self.put(0)
+        self.put(1)
+        earlier = begin(2)
+        time.sleep(0.7)
+        program, lines = self.watch("--idle", "2", "--patience", "5")
+        time.sleep(0.8)
+        finish(earlier, 2)
+        later = begin(3)
+        time.sleep(0.8)
+        finish(later, 3)
+        self.put(4)
+        self.end(program)
+        self.assertEqual(self.files_measured(lines), self.names[1:5])
+
+    def test_a_file_that_stays_open_is_not_measured_half(self):
+        program, lines = self.watch("--until", "2", "--patience", "0.6")
+        self.put(0)
+        with open(self.camera / self.names[1], "wb", buffering=0) as file:
+            file.truncate(len(self.content(1)))
+            file.write(self.content(1)[:9000])
+            self.put(2)
+            self.assertIn("still open", lines.get(timeout=60)["error"])
+            self.assertIsNone(lines.get(timeout=60)["error"])
+            self.end(program, 3)
+
+    def test_links_to_whole_files(self):
+        program, lines = self.watch("--until", "3", "--patience", "30")
+        self.put(0)
+        os.link(self.ready / self.names[1], self.camera / self.names[1])
+        os.symlink(self.ready / self.names[2], self.camera / self.names[2])
+        self.put(3)
+        for k in (1, 2, 3):
+            self.assertEqual(lines.get(timeout=15)["file"], self.names[k])
+        self.end(program)
+
+    def test_the_folder_is_replaced(self):
+        program, lines = self.watch("--idle", "1.5")
+        self.put(0)
+        self.put(1)
+        lines.get(timeout=60)
+        self.camera.rename(self.folder / "earlier")
+        self.camera.mkdir()
+        (self.folder / "earlier/frame_1b.tif").write_bytes(b"of no interest")
+        self.put(2)
+        self.end(program)
+        self.assertEqual(self.files_measured(lines), [self.names[2]])
+
+    def test_more_files_than_the_system_reports(self):
+        """Notifications are lost while the program is stopped; every file is measured all the same."""
+        limit = int(open("/proc/sys/fs/inotify/max_queued_events").read())
+        files = min(limit // 3 + 200, 6000)
+        content = self.folder / "small.pgm"
+        write_image(content, speckle(40, 40))
+        program, lines = self.watch("--idle", "1")
+        (self.camera / "f_0.pgm").write_bytes(content.read_bytes())
+        time.sleep(0.5)
+        program.send_signal(signal.SIGSTOP)
+        for k in range(1, files + 1):
+            (self.camera / f"f_{k}.pgm").write_bytes(content.read_bytes())
+        program.send_signal(signal.SIGCONT)
+        self.end(program)
+        names = []
+        while not lines.empty():
+            names.append(lines.get()["file"])
+        self.assertEqual(names, [f"f_{k}.pgm" for k in range(1, files + 1)])
+
+    def test_a_reader_that_ends(self):
+        """Nobody reads the lines any more: the frames are measured, and the code says that lines are lost."""
+        for k in range(FRAMES + 1):
+            self.put(k)
+        reading, writing = os.pipe()
+        watch = subprocess.Popen([dic_program.PROGRAM, "watch", "camera", *self.options, "--until", str(FRAMES),
+                                  "-o", "piped"], cwd=self.folder, stdout=writing, stderr=subprocess.PIPE, text=True)
+        os.close(reading)
+        os.close(writing)
+        error = watch.communicate(timeout=60)[1]
+        self.assertEqual(watch.returncode, 1, error)
+        self.assertIn("still measured", error)
+        self.assertEqual(error.count("\n"), 1, error)
+        self.assertEqual((self.run_json("piped")["state"], len(self.fields("piped")["u"])), ("complete", FRAMES))
+
     def test_nothing_comes(self):
         program, _ = self.watch("--idle", "0.3")
         program.wait(timeout=60)

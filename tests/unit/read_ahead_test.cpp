@@ -82,5 +82,43 @@ TEST(ReadAhead, CanBeLeftInTheMiddle) {
   EXPECT_EQ(ahead.next()->index, 0);
 }
 
+/// A file whose content and stamp is a number that the first reads increase, as if it were replaced
+/// meanwhile.
+class ReplacedFile : public FrameSource {
+ public:
+  explicit ReplacedFile(int replacements) : replacements_(replacements) {}
+
+  std::optional<std::int64_t> count() const override { return 1; }
+  std::string name(std::int64_t) const override { return "frame"; }
+  std::string stamp(std::int64_t) const override { return std::to_string(content_); }
+  bool reads_in_parallel() const override { return true; }
+  Image read(std::int64_t) override {
+    const int content = content_;
+    if (replacements_-- > 0) ++content_;
+    return Image({content, 1}, ScalarType::u8);
+  }
+
+ private:
+  int replacements_, content_ = 1;
+};
+
+TEST(ReadAhead, TheStampIsThatOfTheFileThatWasRead) {
+  for (const int replacements : {0, 1, 3}) {
+    ReplacedFile source(replacements);
+    ReadAhead ahead(source, 0, 1);
+    const std::optional<SourceFrame> frame = ahead.next();
+    ASSERT_TRUE(frame);
+    EXPECT_EQ(frame->error, "");
+    EXPECT_EQ(frame->image.width(), replacements + 1);
+    EXPECT_EQ(frame->stamp, std::to_string(replacements + 1));
+  }
+}
+
+TEST(ReadAhead, AFileThatAlwaysChangesIsAnError) {
+  ReplacedFile source(1000);
+  ReadAhead ahead(source, 0, 1);
+  EXPECT_NE(ahead.next()->error.find("changes while it is read"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace dic::run

@@ -101,7 +101,8 @@ struct TrackSummary {
   std::vector<FrameSummary> frames;
   std::optional<std::int64_t> frames_given;  ///< number of current frames of the job; none if it is unknown
   std::int64_t frames_resumed = 0;  ///< number of `frames` that an earlier run measured (TrackJob::resume)
-  bool was_complete = false;        ///< TrackJob::resume found nothing left to do; only `frames` is set
+  /// TrackJob::resume found nothing left to measure; only `frames` and `frames_drawn` are set.
+  bool was_complete = false;
   std::int64_t frames_drawn = 0;    ///< number of frames drawn
   StageSeconds seconds;
   std::string device, device_reason;  ///< as Tracker states them
