@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "image/endings.hpp"
+#include "image/frame_file.hpp"
 
 namespace dic {
 
@@ -228,6 +229,9 @@ Image WatchedFolder::read(std::int64_t i) {
   for (;;) {
     const std::string stamp = file_stamp(file);
     try {
+      if (const std::int64_t frames = image::frames_in(file); frames > 1)
+        throw FileError("'" + file.string() + "' holds " + std::to_string(frames) +
+                        " frames, and a watched folder takes one of each file; measure it by itself.");
       return read_image(file);
     } catch (const FileError&) {
       if (!changes(file, stamp)) throw;

@@ -65,6 +65,8 @@ def mask(value):
     """A mask as uint8 [y, x]; None stays None."""
     if value is None:
         return None
+    if is_path(value):
+        return _dic.read_mask(value)
     found = image(value)
     return found.view(np.uint8) if isinstance(found, np.ndarray) and found.dtype == bool else found
 

@@ -1,0 +1,161 @@
+#include "image/opencv/video_container.hpp"
+
+#include <array>
+#include <functional>
+#include <string_view>
+
+#include "image/codecs.hpp"
+#include "image/raw_file.hpp"
+
+namespace dic::image {
+namespace {
+
+/// A part of the file.
+struct Range {
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// The bytes at an offset; zeros behind the end of the file.
+template <std::size_t kSize>
+std::array<std::uint8_t, kSize> bytes_at(const RawFile& file, std::uint64_t offset) {
+  std::array<std::uint8_t, kSize> bytes{};
+  if (offset > file.size() || kSize > file.size() - offset || !file.read(offset, bytes)) return {};
+  return bytes;
+}
+
+std::string_view text_of(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::uint64_t big_endian(std::span<const std::uint8_t> bytes) {
+  std::uint64_t value = 0;
+  for (const std::uint8_t byte : bytes) value = value << 8 | byte;
+  return value;
+}
+
+/// Calls use(type, contents) for each box of MP4 or QuickTime in a part of the file.
+void for_each_box(const RawFile& file, Range part, const std::function<void(std::string_view, Range)>& use) {
+  constexpr std::uint64_t kHead = 8, kLongHead = 16;
+  while (part.begin + kHead <= part.end) {
+    const auto head = bytes_at<kLongHead>(file, part.begin);
+    std::uint64_t size = big_endian(std::span(head).first(4)), skipped = kHead;
+    if (size == 1) size = big_endian(std::span(head).subspan(8)), skipped = kLongHead;
+    if (size == 0) size = part.end - part.begin;
+    if (size < skipped || size > part.end - part.begin) return;
+    use(text_of(std::span(head).subspan(4, 4)), {part.begin + skipped, part.begin + size});
+    part.begin += size;
+  }
+}
+
+/// The part of a display matrix that turns, rows first: where the axes x and y of the stored pixels go.
+using Turn = std::array<int, 4>;
+constexpr Turn kNoTurn = {1, 0, 0, 1};
+
+/// Reads the signs of the 3x3 matrix (16.16 fixed point) of a box `mvhd` or `tkhd`.
+Turn turn_of(const RawFile& file, Range box, std::uint64_t offset, std::uint64_t offset_with_long_times) {
+  const bool has_long_times = bytes_at<1>(file, box.begin)[0] == 1;
+  const auto matrix = bytes_at<20>(file, box.begin + (has_long_times ? offset_with_long_times : offset));
+  const auto sign = [&](std::size_t at) {
+    const auto value = static_cast<std::int32_t>(big_endian(std::span(matrix).subspan(at, 4)));
+    return (value > 0) - (value < 0);
+  };
+  return {sign(0), sign(4), sign(12), sign(16)};
+}
+
+Turn product(const Turn& a, const Turn& b) {
+  return {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2],
+          a[2] * b[1] + a[3] * b[3]};
+}
+
+Orientation orientation_of(const Turn& turn) {
+  constexpr std::array<Turn, 8> kTurns = {{kNoTurn,
+                                           {-1, 0, 0, 1},
+                                           {-1, 0, 0, -1},
+                                           {1, 0, 0, -1},
+                                           {0, 1, 1, 0},
+                                           {0, 1, -1, 0},
+                                           {0, -1, -1, 0},
+                                           {0, -1, 1, 0}}};
+  for (std::size_t i = 0; i < kTurns.size(); ++i)
+    if (kTurns[i] == turn) return static_cast<Orientation>(i + 1);
+  return kAsStored;
+}
+
+/// The turn of the first track with pictures; of others than these the sequence is empty.
+struct Track {
+  Turn turn = kNoTurn;
+  bool has_pictures = false;
+};
+
+Track track_of(const RawFile& file, Range box) {
+  Track track;
+  for_each_box(file, box, [&](std::string_view type, Range content) {
+    if (type == "tkhd") track.turn = turn_of(file, content, 40, 52);
+    if (type != "mdia") return;
+    for_each_box(file, content, [&](std::string_view inner, Range handler) {
+      if (inner == "hdlr") track.has_pictures |= text_of(bytes_at<4>(file, handler.begin + 8)) == "vide";
+    });
+  });
+  return track;
+}
+
+VideoContainer inspect_movie(const RawFile& file) {
+  VideoContainer found{.counts_frames = true};
+  for_each_box(file, {0, file.size()}, [&](std::string_view type, Range movie) {
+    if (type != "moov") return;
+    Turn movie_turn = kNoTurn;
+    bool is_found = false;
+    for_each_box(file, movie, [&](std::string_view inner, Range box) {
+      if (inner == "mvhd") movie_turn = turn_of(file, box, 36, 48);
+      if (inner == "mvex") found.counts_frames = false;  // more frames follow in fragments
+      if (inner != "trak" || is_found) return;
+      const Track track = track_of(file, box);
+      is_found = track.has_pictures;
+      if (is_found) found.orientation = orientation_of(product(track.turn, movie_turn));
+    });
+  });
+  return found;
+}
+
+/// A number of Matroska with its length in its first bits, and the bytes that it takes; all ones mean
+/// unknown.
+struct LengthCoded {
+  std::uint64_t value = 0, bytes = 0;
+  bool is_unknown = false;
+};
+
+LengthCoded length_coded(const RawFile& file, std::uint64_t offset) {
+  const auto bytes = bytes_at<8>(file, offset);
+  std::uint64_t size = 1;
+  while (size <= 8 && !(bytes[0] >> (8 - size) & 1)) ++size;
+  if (size > 8) return {};
+  const std::uint64_t mask = (std::uint64_t{1} << 7 * size) - 1;
+  const std::uint64_t value = big_endian(std::span(bytes).first(size)) & mask;
+  return {value, size, value == mask};
+}
+
+/// Compares the size of the file with that of the segment, which holds everything but the head.
+VideoContainer inspect_matroska(const RawFile& file) {
+  constexpr std::uint64_t kIdentifier = 4;
+  const LengthCoded head = length_coded(file, kIdentifier);
+  const std::uint64_t segment = kIdentifier + head.bytes + head.value;
+  const LengthCoded content = length_coded(file, segment + kIdentifier);
+  if (head.bytes == 0 || content.bytes == 0 || content.is_unknown) return {};
+  const std::uint64_t begin = segment + kIdentifier + content.bytes;
+  return {.is_cut = begin > file.size() || content.value > file.size() - begin};
+}
+
+}  // namespace
+
+VideoContainer inspect_video(const std::filesystem::path& path) {
+  const RawFile file(path);
+  const auto start = bytes_at<12>(file, 0);
+  const std::string_view text = text_of(start);
+  if (text.starts_with("\x1a\x45\xdf\xa3")) return inspect_matroska(file);
+  if (text.starts_with("RIFF") || text.starts_with("GIF8")) return {.counts_frames = true};
+  for (const char* type : {"ftyp", "moov", "mdat", "wide", "free", "skip"})
+    if (text.substr(4, 4) == type) return inspect_movie(file);
+  return {};
+}
+
+}  // namespace dic::image

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+
+#include "image/orientation.hpp"
+
+namespace dic::image {
+
+/// What a video file says about itself that OpenCV does not tell, or tells differently from version to
+/// version.
+struct VideoContainer {
+  /// True if the file stores its number of frames; in other formats OpenCV estimates it from the duration.
+  bool counts_frames = false;
+  bool is_cut = false;  ///< the file is shorter than it says
+  Orientation orientation = kAsStored;
+};
+
+/// Reads the structure of a file: MP4 and QuickTime, AVI, GIF, Matroska and WebM. The default for others.
+VideoContainer inspect_video(const std::filesystem::path& path);
+
+}  // namespace dic::image
