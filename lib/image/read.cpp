@@ -86,9 +86,16 @@ void read_at(std::ifstream& file, std::uintmax_t offset, std::span<std::uint8_t>
     throw cannot_be_read(errno);
 }
 
-/// The first frame of a GIF, which is decoded as a video.
-Image decode_gif(const fs::path& path, Content content) {
+/// The first frame of a GIF, which is decoded as a video. begin: the start of the file.
+Image decode_gif(const fs::path& path, std::string_view begin, std::uintmax_t size, Content content) {
   if (content == Content::alpha) return {};
+  constexpr std::size_t kHeader = 13;
+  if (begin.size() < kHeader) throw damaged("GIF", "it ends in its header");
+  const auto side = [&](std::size_t at) {
+    return static_cast<std::uint8_t>(begin[at]) | static_cast<std::uint8_t>(begin[at + 1]) << 8;
+  };
+  check_size(side(6), side(8));
+  check_plausible(side(6), side(8), size);
   try {
     return opencv_codecs().open_video(path)->read(0);
   } catch (const std::out_of_range&) {
@@ -108,7 +115,7 @@ Image decode(const fs::path& path, ImageBuffers& buffers, Content content) {
   const std::string_view begin = start_of(file, start);
   const Format format = format_of(begin);
   if (format == Format::tiff) return decode_tiff(path, pages_of_tiff(path).front(), buffers, content);
-  if (format == Format::gif) return decode_gif(path, content);
+  if (format == Format::gif) return decode_gif(path, begin, size, content);
   if (const auto header = format == Format::pgm ? plain_pgm(begin) : std::nullopt) {
     if (content == Content::alpha) return {};
     return read_pgm(*header, size,
@@ -118,6 +125,7 @@ Image decode(const fs::path& path, ImageBuffers& buffers, Content content) {
   read_at(file, 0, bytes);
   if (format == Format::jpeg) return decode_jpeg(bytes, content);
   if (format == Format::png) return decode_png(bytes, buffers.unpacked, content);
+  check_webp(bytes);
   return oriented(opencv_codecs().decode({bytes.begin(), bytes.end()}, content), webp_orientation(bytes));
 }
 

@@ -1,5 +1,7 @@
 #include "image/webp.hpp"
 
+#include "image/codecs.hpp"
+
 namespace dic::image {
 namespace {
 
@@ -16,6 +18,16 @@ std::uint32_t little_endian(std::string_view bytes, std::size_t at) {
 }
 
 }  // namespace
+
+void check_webp(std::span<const std::uint8_t> bytes) {
+  constexpr std::size_t kCanvasAt = 24, kEnd = 30;  // width - 1 and height - 1, 3 bytes each
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (!is_webp(text) || text.size() < kEnd || text.substr(kHead, 4) != "VP8X") return;
+  const std::int64_t width = 1 + (little_endian(text, kCanvasAt) & 0xffffff);
+  const std::int64_t height = 1 + (little_endian(text, kCanvasAt + 2) >> 8);
+  check_size(width, height);
+  check_plausible(width, height, bytes.size());
+}
 
 Orientation webp_orientation(std::span<const std::uint8_t> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -278,6 +278,14 @@ TEST_F(ImageKinds, MasksOfProgramsThatStoreThemInverted) {
   EXPECT_EQ(read_image(at("a.tif")).row<std::uint8_t>(0)[0], 0);
 }
 
+TEST_F(ImageKinds, RefusesHeadersThatClaimGigabytes) {
+  const Bytes webp = Bytes("RIFF\x30\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0", 24) + little_endian(29999, 3) +
+                     little_endian(29999, 3);
+  const Bytes gif = "GIF89a" + little_endian(60000, 2) + little_endian(10000, 2) + Bytes(3, '\0');
+  for (const Bytes& bytes : {webp + Bytes(20, '\0'), gif + Bytes(20, '\0')})
+    EXPECT_NE(file_error([&] { read_image(put("a", bytes)); }).find("claims"), std::string::npos);
+}
+
 TEST_F(ImageKinds, SaysThatTooManyFilesAreOpen) {
   put("a.png", random_image(CV_8UC1));
   put("a.tif", random_image(CV_8UC1));
