@@ -52,6 +52,8 @@ std::vector<TiffPage> pages_of_tiff(const std::filesystem::path& path);
 /// Decodes a page, straight from the file, because a TIFF may be much larger than a page.
 Image decode_tiff(const std::filesystem::path& path, const TiffPage& page, ImageBuffers& buffers,
                   Content content);
+/// Decodes the first picture.
+Image decode_first_page(const std::filesystem::path& path, ImageBuffers& buffers, Content content);
 /// True if the first picture is compressed with loss.
 bool is_lossy_tiff(const std::filesystem::path& path);
 

@@ -114,7 +114,7 @@ Image decode(const fs::path& path, ImageBuffers& buffers, Content content) {
   char start[64] = {};
   const std::string_view begin = start_of(file, start);
   const Format format = format_of(begin);
-  if (format == Format::tiff) return decode_tiff(path, pages_of_tiff(path).front(), buffers, content);
+  if (format == Format::tiff) return decode_first_page(path, buffers, content);
   if (format == Format::gif) return decode_gif(path, begin, size, content);
   if (const auto header = format == Format::pgm ? plain_pgm(begin) : std::nullopt) {
     if (content == Content::alpha) return {};

@@ -392,6 +392,25 @@ void check_page(const TiffFile& file, const Layout& layout, ImageBuffers& buffer
   check_deflated(file.tiff(), layout, buffers);
 }
 
+Image decode_page(TiffFile& file, const TiffPage& page, ImageBuffers& buffers, Content content) {
+  file.go_to(page);
+  Layout layout = read_layout(file.tiff());
+  check_page(file, layout, buffers);
+  const auto orientation = tiff_tag(file.tiff(), TIFFTAG_ORIENTATION, std::uint16_t{ORIENTATION_TOPLEFT});
+  if (content == Content::mask && layout.white_is_zero() && stores_masks_inverted(file.tiff()))
+    layout.photometric = PHOTOMETRIC_MINISBLACK;
+  if (content == Content::alpha) {
+    layout.first = alpha_sample(file.tiff(), layout);
+    layout.photometric = PHOTOMETRIC_MINISBLACK;
+    if (layout.first == 0) return {};
+  }
+  file.forget_warnings();  // about the directory, such as unknown tags
+  file.shift_reads(page.shift);
+  Image image = read_page(file.tiff(), layout);
+  if (file.warned()) throw damaged("TIFF", "its image data cannot be decoded without errors");
+  return oriented(std::move(image), orientation);
+}
+
 }  // namespace
 
 std::vector<TiffPage> pages_of_tiff(const std::filesystem::path& path) {
@@ -410,22 +429,12 @@ bool is_lossy_tiff(const std::filesystem::path& path) {
 Image decode_tiff(const std::filesystem::path& path, const TiffPage& page, ImageBuffers& buffers,
                   Content content) {
   TiffFile file(path);
-  file.go_to(page);
-  Layout layout = read_layout(file.tiff());
-  check_page(file, layout, buffers);
-  const auto orientation = tiff_tag(file.tiff(), TIFFTAG_ORIENTATION, std::uint16_t{ORIENTATION_TOPLEFT});
-  if (content == Content::mask && layout.white_is_zero() && stores_masks_inverted(file.tiff()))
-    layout.photometric = PHOTOMETRIC_MINISBLACK;
-  if (content == Content::alpha) {
-    layout.first = alpha_sample(file.tiff(), layout);
-    layout.photometric = PHOTOMETRIC_MINISBLACK;
-    if (layout.first == 0) return {};
-  }
-  file.forget_warnings();  // about the directory, such as unknown tags
-  file.shift_reads(page.shift);
-  Image image = read_page(file.tiff(), layout);
-  if (file.warned()) throw damaged("TIFF", "its image data cannot be decoded without errors");
-  return oriented(std::move(image), orientation);
+  return decode_page(file, page, buffers, content);
+}
+
+Image decode_first_page(const std::filesystem::path& path, ImageBuffers& buffers, Content content) {
+  TiffFile file(path);
+  return decode_page(file, tiff_pages(file).front(), buffers, content);
 }
 
 }  // namespace dic::image
