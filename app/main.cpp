@@ -136,7 +136,7 @@ int run(int argc, char** argv) {
 const std::string& dic::app::command_line() { return typed; }
 
 int main(int argc, char** argv) {
-  H5dont_atexit();  // it would print errors about a file that a full disk left open
+  H5dont_atexit();  // at exit, HDF5 would print errors about a file that a full disk left open
   open_closed_streams();
   // A file that reaches the size limit is then a failed write with a message, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);

@@ -96,7 +96,7 @@ void MatchReport::finish(double threshold) {
     if (!tracks_)
       std::ranges::stable_sort(list_,
                                [](const Json& a, const Json& b) { return a.at("score") > b.at("score"); });
-    constexpr auto kReplace = Json::error_handler_t::replace;  // for file names that are not UTF-8
+    constexpr auto kReplace = Json::error_handler_t::replace;  // file names may not be UTF-8
     std::cout << Json(list_).dump(2, ' ', false, kReplace) << '\n';
   } else if (format_ == MatchFormat::table && !found_) {
     std::printf("No match scores %g or more; the best score found is %.4f. A lower --threshold shows it.\n",

@@ -62,10 +62,10 @@ void to_differences(std::vector<T>& values, int width) {
 
 struct Encoded {
   double offset = 0, quantum = 1;  ///< value = offset + quantum * code, code 0: missing
-  std::string bytes;               ///< of all codes' differences the low ones, then the high ones
+  std::string bytes;               ///< low bytes of the differences of all codes, then the high bytes
 };
 
-/// sigma: below which the values need not be told apart; 0 where it is not known.
+/// sigma: differences below it need not be kept; 0 if unknown.
 Encoded encode(const std::vector<float>& values, double sigma, int width) {
   double least = HUGE_VAL, most = -HUGE_VAL;
   for (const float value : values)
@@ -124,7 +124,7 @@ std::string field_elements(const Result& result, const std::vector<int>& frames,
   return elements;
 }
 
-/// From its place in the image to that in corrected coordinates, px, of every node along an axis.
+/// Shift of every node along an axis from its place in the image to that in corrected coordinates, px.
 std::string shift_element(const Result& result, bool along_x, Json& encoding) {
   const Grid& grid = result.grid();
   const NodePositions& on_specimen = *result.positions();

@@ -17,20 +17,20 @@ struct TestDescription {
 /// The arrays that the page uses, as far as the result has them: it computes the others.
 std::vector<std::string> page_arrays(const Result& result);
 
-/// All that the page has to know of a result, but its arrays. frames: which, by number from 0.
+/// Description of a result for the page, without the arrays. frames: numbers of its frames, from 0.
 Json result_json(const Result& result, const TestDescription& description, const std::vector<int>& frames);
 
-/// Of these frames what the page has to know, by number from 0.
+/// Description of some frames of a result for the page. frames: their numbers, from 0.
 Json frames_json(const Result& result, const std::vector<int>& frames);
 /// True if the run.json of the result says that the run has not ended: more frames may come.
 bool is_growing(const Result& result);
 
-/// Of a field of a run under way: as a result of one frame.
+/// Description of the last field of a run under way, in the form of a result with one frame.
 Json live_json(const LiveField& live, Size image);
-/// Its values, in the unit of the run, as `field_bytes` gives them.
+/// Values of that field, in the unit of the run, in the form of `field_bytes`.
 std::string live_bytes(const LiveField& live, const std::string& array);
 
-/// f32 values of all nodes, little-endian; u8 of the status.
+/// Values of all nodes: f32, little-endian; u8 for the status.
 std::string field_bytes(const Result& result, const std::string& array, int frame);
 
 }  // namespace dic::app

@@ -145,7 +145,7 @@ bool may_begin_with(const fs::path& file, const std::string& frame) {
 std::vector<std::string> images_of(const Result& result) {
   const std::vector<std::string> words = words_of(result.info().command);
   const std::string reference = fs::path(result.info().reference).filename().string();
-  std::vector<std::string> files;  // that the command names one by one
+  std::vector<std::string> files;  // files that the command names one by one
   for (const std::string& word : words) {
     try {
       const auto found = expand_frames({word});
@@ -319,7 +319,7 @@ Json Session::grown(int from) {
   std::shared_ptr<const Result> shown = result();
   const std::filesystem::path path = shown->path();
   const std::string stamp = file_stamp(path);
-  // What run.json says is asked first: frames that come after it are found the next time.
+  // run.json is read first, so that frames that come after it are found the next time.
   Json json = {{"growing", is_growing(*shown)}};
   shown.reset();
   {
@@ -382,7 +382,7 @@ Json Session::start(const std::string& toml, bool force) {
   job.command = input_.command;
   {
     const std::lock_guard lock(mutex_);
-    result_ = nullptr;  // it is read by nobody meanwhile, and may be replaced
+    result_ = nullptr;  // the run may replace the file, so nobody may read it meanwhile
     grows_at_.clear();
   }
   measurement_.start(std::move(job));

@@ -50,9 +50,9 @@ class Session {
   PageAnswer mask_of(const std::string& toml);
   Json start(const std::string& toml, bool force);
   TrackJob job_of(const std::string& toml) const;
-  /// That of the measurement or of the result; throws FileError where it is not known.
+  /// Reference of the measurement or of the result. Throws FileError if it is unknown.
   const Image& reference();
-  /// The result that is shown. Throws UsageError where there is none, and while a measurement is under way.
+  /// The result that is shown. Throws UsageError if there is none, and while a measurement is under way.
   std::shared_ptr<const Result> result();
   /// Frames from this number on of a result that another process writes.
   Json grown(int from);
@@ -64,7 +64,7 @@ class Session {
   std::optional<Image> reference_;
   std::shared_ptr<const Result> result_;
   std::string stamp_;               ///< stamp of its file when it was opened
-  std::filesystem::path grows_at_;  ///< that is opened again, should it be closed
+  std::filesystem::path grows_at_;  ///< growing result that is opened again if it was closed
   Measurement measurement_;
 };
 

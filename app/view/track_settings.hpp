@@ -9,7 +9,7 @@
 
 namespace dic::app {
 
-/// What the page's form is made of: name, group, kind, choices, help and default of every option of a run.
+/// Options of a run, from which the page makes its form: name, group, kind, choices, help and default.
 Json option_list();
 
 /// Names and values in the text of a TOML file as `--config` takes it: an object; lists are polygons. Throws

@@ -55,7 +55,7 @@ class Table {
   std::string text_;
 };
 
-/// One point of the grid.
+/// Row of the table: one point of the grid.
 struct Row {
   std::int64_t id;  ///< number of the row, from 0
   std::size_t k;    ///< index of the node

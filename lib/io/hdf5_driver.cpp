@@ -29,7 +29,7 @@ struct DriverFile : H5FD_t {
   haddr_t written = 0;                   // end of what it has written
   haddr_t taken = 0;                     // end of the blocks that the file has, or may have
   haddr_t told = 0;                      // end of the file as its superblock tells it
-  std::optional<Superblock> superblock;  // as HDF5 wrote it last, where readers look while we write
+  std::optional<Superblock> superblock;  // last superblock that HDF5 wrote; readers look at it during writing
   int* error = nullptr;
 
   void fail() {
@@ -158,7 +158,7 @@ H5FD_class_t forgiving_driver() {
   H5FD_class_t driver{};
 #ifdef H5FD_CLASS_VERSION
   driver.version = H5FD_CLASS_VERSION;
-  driver.value = static_cast<H5FD_class_value_t>(300);  // from the range that HDF5 leaves to its users
+  driver.value = static_cast<H5FD_class_value_t>(300);  // within the range reserved for users of HDF5
 #endif
   driver.name = "dic_forgiving";
   driver.maxaddr = static_cast<haddr_t>(1) << 62;

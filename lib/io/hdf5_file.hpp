@@ -41,8 +41,8 @@ class OutputFile {
   /// The same two for a file that others read while series of it grow: in the format of HDF5 1.10.
   static OutputFile create_growing(const std::filesystem::path& path, const std::filesystem::path& shown);
   static OutputFile open_growing(const std::filesystem::path& path);
-  /// One whose series of items that are no scalars are those of other files, one part after the other:
-  /// virtual datasets, which readers see as one. Needs HDF5 1.10 to be read.
+  /// Creates a file whose series of non-scalar items are virtual datasets: they show those of other files,
+  /// one part after the other, as one. Needs HDF5 1.10 to be read.
   static OutputFile create_joined(const std::filesystem::path& path, const std::filesystem::path& shown,
                                   std::vector<SeriesPart> parts);
   /// Begins growing: from now on, whenever the process or the disk ends, the file is as whole as the last

@@ -124,7 +124,7 @@ Handle InputFile::open_dataset(const std::string& name) const {
   return object;
 }
 
-/// What a run on several machines measured lies in files below the folder of the result. Others are not
+/// Results of a run on several machines lie in files below the folder of the result. No other files are
 /// opened.
 void InputFile::check_parts(const std::string& name, const Handle& creation) const {
   std::size_t count = 0;
@@ -171,7 +171,8 @@ std::size_t InputFile::element_size(const std::string& name) const {
   return H5Tget_size(Handle(H5Dget_type(open_dataset(name)), H5Tclose));
 }
 
-/// Of so many along each dimension. Throws where the file cannot hold them.
+/// Number of elements of an array with `count` of them along each dimension. Throws if the file is too
+/// small to hold them.
 std::size_t InputFile::elements(const std::string& name, const Shape& count) const {
   std::uintmax_t product = 1;
   const std::uintmax_t most = bytes_ * kLargestCompression / std::max<std::size_t>(element_size(name), 1);

@@ -338,7 +338,8 @@ struct VtkHdfWriter::Impl {
   template <typename T>
   const T* scaled(const NodeValues<T>& values, double factor) {
     auto& out = std::get<std::vector<T>>(scratch);
-    out.assign(grid.inside.size(), std::numeric_limits<T>::quiet_NaN());  // 0 for whole numbers
+    out.assign(grid.inside.size(),
+               std::numeric_limits<T>::quiet_NaN());  // whole numbers, which have no NaN, are 0
     std::ranges::transform(values, out.begin(), [&](T value) { return static_cast<T>(value * factor); });
     return out.data();
   }

@@ -25,7 +25,7 @@ struct Cell {
 
   Cell(const Grid& grid, Position at) {
     const double x = (at.x - grid.x0) / grid.step, y = (at.y - grid.y0) / grid.step;
-    constexpr double kRounding = 1e-9;  // of positions that were computed
+    constexpr double kRounding = 1e-9;  // rounding errors of computed positions
     if (!(x >= -kRounding && y >= -kRounding && x <= grid.nx - 1 + kRounding && y <= grid.ny - 1 + kRounding))
       return;
     const int i = std::clamp(static_cast<int>(std::floor(x + kRounding)), 0, grid.nx - 1);

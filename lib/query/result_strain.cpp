@@ -179,8 +179,8 @@ ResultStrain strain_basis(const Result& result) {
   }
   MeasuredSubsets& subsets = basis.subsets.emplace();
   subsets.size = result.info().subset;
-  // With both orders, where the points do not say theirs, errors of order 2 are less alike: sigma is too
-  // large.
+  // If orders are mixed and the points do not store theirs, order 2 is assumed, whose errors are less
+  // alike: sigma is then too large.
   subsets.order = settings["order"].is_number_integer() ? settings["order"].get<int>() : 2;
   if (settings.contains("weights") && settings["weights"].is_string())
     subsets.weights =

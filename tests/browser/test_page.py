@@ -33,7 +33,7 @@ def stretched(strain):
 
 
 def number_of(value):
-    """What JSON has, with nothing for a missing number."""
+    """A value as JSON has it, with None for a missing number."""
     return np.nan if value is None else value
 
 
@@ -96,7 +96,7 @@ class PageTest(ProgramTest):
         Select(element).select_by_value(value)
 
     def offset(self, x, y):
-        """Of a place in the image from the middle of the canvas, screen px."""
+        """Offset of a place in the image from the middle of the canvas, screen px."""
         return self.browser.execute_async_script("""
             const [x, y, done] = arguments;
             import("dic/stage.js").then(({stage}) => {
@@ -285,7 +285,7 @@ class PageTest(ProgramTest):
               "area": [[(40, 40), (280, 40), (280, 200), (40, 200)], [(100, 50), (230, 90.5), (120, 110), (170, 170)]]}
 
     def test_probes_are_those_of_dic_probe(self):
-        """What the page gets from the program, what it computes itself for a report, and `dic probe` agree."""
+        """Values from the program, values that the page computes for a report, and those of `dic probe` agree."""
         for name, strain in zip(self.names, STRAINS):
             image = stretched(strain)
             image[105:135, 140:180] = 90  # no texture
@@ -327,7 +327,7 @@ class PageTest(ProgramTest):
         self.assert_clean("file:")
 
     def answers(self, source, kind, places):
-        """Of all frames, by the page's source and by its own computation; for a line, the profiles of frame 1."""
+        """Values of all frames, by the page's source and by its own computation; for a line, the profiles of frame 1."""
         return self.browser.execute_async_script("""
             const [name, kind, places, done] = arguments;
             const points = places.map(([x, y]) => ({x, y}));

@@ -165,7 +165,7 @@ class BenchPipelinesTest(ProgramTest):
 
 
 class BenchRegressTest(ProgramTest):
-    """Of the fixed set only what is quick."""
+    """Runs only the quick entries of the fixed set."""
 
     def regress(self, *options, code=0):
         done = self.dic("bench", "regress", "--only", "start", "--turns", "8", "--device", "cpu", *options)

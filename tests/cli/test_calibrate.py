@@ -41,7 +41,7 @@ def charuco(columns, rows):
 
 @functools.cache
 def rays(distortion):
-    """Of every pixel: its direction, and how that changes along x and along y."""
+    """Direction of every pixel, and its derivatives along x and along y."""
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(float)
 
     def directions(x, y):

@@ -76,7 +76,7 @@ class HelpTest(ProgramTest):
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def complete(self, *words):
-        """What bash offers for the last word."""
+        """Completions that bash offers for the last word."""
         script = (f'source <("{dic_program.PROGRAM}" help --completion bash)\n'
                   'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dic; printf "%s\\n" "${COMPREPLY[@]}"')
         done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True)

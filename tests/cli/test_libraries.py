@@ -1,4 +1,4 @@
-"""Which shared libraries the program loads, and where it looks for them: python test_libraries.py DIC"""
+"""Checks which shared libraries the program loads, and where it looks for them: python test_libraries.py DIC"""
 
 import os
 import re

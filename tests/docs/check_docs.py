@@ -137,7 +137,7 @@ class Runner:
         return self.run(["cmake", "-S", "programs", "-B", "programs/build"])
 
     def run_block(self, block):
-        """What went wrong; empty = nothing."""
+        """Problems found, one sentence each; empty = none."""
         if block.language in ("sh", "console"):
             return self.run(["bash", "-euo", "pipefail", "-c", block.code])
         name = f"block_{block.line}"

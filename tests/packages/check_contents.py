@@ -1,4 +1,4 @@
-"""What an unpacked archive needs and holds, without running it: check_contents.py FOLDER VERSION"""
+"""Checks what an unpacked archive needs and holds, without running it: check_contents.py FOLDER VERSION"""
 
 import json
 import pathlib

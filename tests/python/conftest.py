@@ -1,4 +1,4 @@
-"""What the tests of the package share. They run with PYTHONPATH=BUILD/python and DIC_PROGRAM=BUILD/dic."""
+"""Fixtures that the tests of the package share. They run with PYTHONPATH=BUILD/python and DIC_PROGRAM=BUILD/dic."""
 
 import os
 from pathlib import Path

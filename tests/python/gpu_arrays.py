@@ -32,7 +32,7 @@ def images(noise):
 
 
 def libraries():
-    """By name: how to bring an array to the GPU, and a function that is busy there for a while."""
+    """Ways to bring an array to the GPU, by name, each with a function that keeps the GPU busy for a while."""
     found = {}
     if importlib.util.find_spec("torch"):
         import torch
@@ -159,7 +159,7 @@ def measure_time(name, frames, to_gpu):
 
 
 def check_cufft():
-    """That of the PyPI package nvidia-cufft, or of the system: integers exactly, as on the CPU."""
+    """cuFFT of the PyPI package nvidia-cufft or of the system correlates integers exactly, like the CPU."""
     from dic import _cufft
     print(f"cuFFT: {_cufft.find() or 'by the loader'}")
     windows = np.random.default_rng(1).integers(0, 255, (6, 90, 80), np.uint8)

@@ -41,7 +41,7 @@ def test_bits_of_the_command_line(program, tmp_path, options):
 
 
 def over_seeds(motion, options, windows, seeds=24):
-    """Of each window: sd over the seeds and predicted sigma of every interior node [component, y, x]."""
+    """For each window, standard deviation over the seeds and predicted sigma of every interior node [component, y, x]."""
     clean = dic.synth(width=200, height=200, frames=2, seed=4, **motion).image.values.astype(float)
     random = np.random.default_rng(11)
     runs = {window: [] for window in windows}

@@ -4,8 +4,8 @@
 import {INVARIANTS, STRAINS, namesOf} from "dic/quantities.js";
 import {contains} from "dic/shapes.js";
 
-const ROUNDING = 1e-9;  // of positions that were computed
-const TEAR_SLOPE = 0.05, TEAR_SIGMAS = 12;  // as in dic/shared/tears.hpp
+const ROUNDING = 1e-9;  // rounding errors of computed positions
+const TEAR_SLOPE = 0.05, TEAR_SIGMAS = 12;  // the limits of dic/shared/tears.hpp
 const STORED = namesOf("displacement", "sigma", "quality", "strain");
 const OF_PROBES = [...STORED, ...Object.keys(INVARIANTS)];
 const OF_EXTENSOMETERS = ["u", "v", "sigma_u", "sigma_v"];  // arrays of a report take a while to unpack

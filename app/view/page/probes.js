@@ -11,7 +11,7 @@ export const PROBE_KINDS = {
 export class Probes {
   inImage = false;
   all = [];
-  kind = null;  // of the probe that is being placed
+  kind = null;  // kind of the probe that is being placed
   cursor = "grab";
   onplaced = () => {};
   #draft = null;

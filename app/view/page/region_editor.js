@@ -16,7 +16,7 @@ export class RegionEditor {
   #past = [];
   #future = [];
   #draft = null;  // corners of the shape that is being drawn
-  #held = null;   // what the pointer moves
+  #held = null;   // corner or shape that the pointer moves
   #hover = null;
 
   constructor(stage, {onchange, onscale}) {

@@ -18,7 +18,7 @@ export class ResultsPage {
   contours = new ContourLayer();
   vectors = new VectorLayer();
   legend = new LegendLayer();
-  profiles = []; // of the lines, as drawn
+  profiles = []; // profiles of the lines, as drawn
   profileTurn = 0;
   look = {quantity: "u", map: "auto", range: "all", min: 0, max: 1, strainUnit: "1", contourCount: 8, background: REFERENCE,
     where: REFERENCE, hideOutliers: false};

@@ -11,7 +11,7 @@ const ELSEWHERE = ["roi-polygon", "roi-hole", "scale"];
 const NOT_HERE = ["quiet", "verbose", "reference", "force"];
 
 export class Settings {
-  values = new Map();  // only what differs from the default
+  values = new Map();  // values that differ from their defaults
 
   constructor(options, onchange) {
     this.options = options.filter((option) => !NOT_HERE.includes(option.name));

@@ -80,7 +80,7 @@ export class Stage {
   #draw() {
     const density = window.devicePixelRatio || 1;
     const {context, view} = this;
-    if (!(this.width > 0 && this.height > 0)) return;  // another page is shown
+    if (!(this.width > 0 && this.height > 0)) return;  // the canvas is hidden: another page is shown
     context.setTransform(density, 0, 0, density, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
     for (const layer of this.layers) {

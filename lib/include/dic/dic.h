@@ -101,10 +101,15 @@ DIC_C_API dic_status dic_result_grid(const dic_result* result, int32_t* x0, int3
 DIC_C_API dic_status dic_result_index(const dic_result* result, int64_t* index);
 /* Why the frame could not be measured; "" if it was. Valid as long as the result. */
 DIC_C_API const char* dic_result_error(const dic_result* result);
-/* Copies an array of all nodes, ny rows of nx values, as double. name: u, v (px), zncc, sigma_u, sigma_v
- * (px), status (0 ok, 1 flat, 2 out_of_image, 3 low_correlation, 4 not_converged, 5 diverged, 6 masked, 7
- * outlier, 8 ambiguous), iterations, exx, eyy, exy, e1, e2, von_mises, sigma_exx, sigma_eyy, sigma_exy. NaN
- * where nothing was measured. count: number of values that fit into `values`, at least nx * ny. */
+/* Copies an array of all nodes, ny rows of nx values, as double; NaN where nothing was measured. count: number
+ * of values that fit into `values`, at least nx * ny. name:
+ *   u, v, sigma_u, sigma_v (px); zncc; iterations;
+ *   status: 0 ok, 1 flat, 2 out_of_image, 3 low_correlation, 4 not_converged, 5 diverged, 6 masked, 7 outlier,
+ *     8 ambiguous;
+ *   exx, eyy, exy, e1, e2, von_mises, sigma_exx, sigma_eyy, sigma_exy;
+ *   order: only if the option order is auto;
+ *   resolution, subset_sigma_u, subset_sigma_v (px): only if the option global is set.
+ * The names and their meaning stand in dic/field_schema.hpp. */
 DIC_C_API dic_status dic_result_copy(const dic_result* result, const char* name, double* values,
                                      int64_t count);
 

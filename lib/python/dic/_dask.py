@@ -115,7 +115,7 @@ def _track_part(number, arguments, sharers):
 
 
 def into_files(client, frames, values, mask, command, times, progress):
-    """As _dic.track_files; the parts are in the folder of the result, which all workers see."""
+    """Measures like _dic.track_files; the parts are in the folder of the result, which all workers see."""
     slots, sharers = _workers(client)
     arguments = ([os.path.abspath(path) for path in frames], values, mask, command, times)
     count = _dic.plan_parts(slots, *arguments)

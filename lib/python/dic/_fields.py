@@ -9,11 +9,11 @@ from . import _dic, _options
 from ._dataset import VARIABLES
 from ._result import open_result
 
-_SETTINGS = ("order", "weights", "global", "global_resolution")  # what errors follow from
+_SETTINGS = ("order", "weights", "global", "global_resolution")  # settings on which the predicted errors depend
 
 
 def opened(result):
-    """A dataset as it is; that of a result by its name."""
+    """Returns a dataset unchanged, and opens the dataset of a result that is given by its name."""
     return open_result(result) if isinstance(result, (str, os.PathLike)) else result
 
 
@@ -34,7 +34,7 @@ def inside(dataset):
 
 
 def origin(dataset):
-    """Of the grid, px."""
+    """First node of the grid, (x0, y0), px; 0 along an axis without nodes."""
     return [int(round(float(dataset[axis].values[0]) / scale(dataset))) if dataset.sizes[axis] else 0 for axis in "xy"]
 
 

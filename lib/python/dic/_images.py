@@ -54,7 +54,7 @@ def image(value):
 
 
 def shape_of(given, image):
-    """Of what a caller gave, and `image` made of it."""
+    """Shape of an image as the caller gave it; `image`, which was made of it, if that has none."""
     for value in (given, image):
         if hasattr(value, "shape"):
             return tuple(value.shape)

@@ -10,7 +10,7 @@ from . import _dic
 
 
 def _name(option):
-    """In Python: "strain_window"; "global_", since global is a word of the language."""
+    """Name of an option in Python: "strain_window"; "global_", since global is a word of the language."""
     name = option.replace("-", "_")
     return name + "_" if keyword.iskeyword(name) else name
 
@@ -27,7 +27,7 @@ def _corners(polygon):
 
 
 def _polygons(value):
-    """Of one polygon or several; a polygon is a sequence of corners (x, y)."""
+    """Lists the polygons of a region: one polygon or several; a polygon is a sequence of corners (x, y)."""
     polygons = [value] if is_number(value[0][0]) else value
     return "; ".join(_corners(polygon) for polygon in polygons)
 

@@ -14,13 +14,13 @@ import xarray as xr
 from . import _dic, _fields, _options
 from ._dataset import VARIABLES
 
-_LENGTHS = {"gauge_length", "change", "sigma_change", "distance"}  # of extensometers and lines
+_LENGTHS = {"gauge_length", "change", "sigma_change", "distance"}  # values of extensometers and lines that are lengths
 _COUNTS = {"nodes", "points", "strain_points"}
 
 
 @dataclass
 class Probe:
-    """What dic.probe found. Every dataset has a coordinate `frame`, and `name`, `time`, `load` and `stress` where they
+    """Values that dic.probe found. Every dataset has a coordinate `frame`, and `name`, `time`, `load` and `stress` where they
     are known; the attribute `units` of every array says px or mm. NaN where nothing was measured; `problem` says why.
     """
 
@@ -29,7 +29,7 @@ class Probe:
     extensometers: xr.Dataset
     """[frame, extensometer]: gauge_length, change, strain (engineering), sigma_change, sigma_strain."""
     lines: list[xr.Dataset]
-    """Of each line [frame, distance]: what points have; position_x, position_y in px."""
+    """Values along each line [frame, distance]: those of points, and position_x, position_y in px."""
     areas: xr.Dataset
     """[frame, area]: mean_u, sd_u, ... of the `ok` points inside; nodes, points, strain_points: how many there are."""
 
@@ -99,7 +99,7 @@ def _frame_coordinates(dataset, answers):
 
 
 def _places(arrays, place, coordinates, unit, measure, positions=None):
-    """Of arrays [frame, place] by name."""
+    """Variables of a dataset, by name, from arrays [frame, place]."""
     variables = {}
     for name, values in arrays.items():
         if name == "problem":

@@ -34,7 +34,7 @@ def _split_roi(roi, options):
 
 
 class _Measuring:
-    """What Tracker and TrackStream share: they describe themselves by an object of the extension."""
+    """Base of Tracker and TrackStream, which describe themselves by an object of the extension."""
 
     def __init__(self, make, reference, options):
         image = _images.image(reference)
@@ -188,7 +188,7 @@ def _refuse_file_options(options):
 
 
 def _shown(progress):
-    """What tqdm calls `disable`."""
+    """Value of tqdm's parameter `disable`."""
     return None if progress is None else not progress
 
 
@@ -200,7 +200,7 @@ def _seconds(times):
 
 
 def _time_axis(times, fps, indices, count):
-    """Of the measured frames; indices: their places in the `count` frames."""
+    """Times of the measured frames; indices: their positions among the `count` frames."""
     if times is not None:
         if times.ndim != 1 or len(times) != count:
             raise _dic.UsageError(f"times has one time for each of the {count} frames, got {times.size}.")
@@ -240,7 +240,7 @@ def _track_in_memory(frames, reference, roi, times, fps, progress, options, warn
             raise _dic.UsageError("There are no frames to measure.")
         if isinstance(reference, Exception):
             raise reference
-        first = 1  # of the frames that are measured
+        first = 1  # index of the first frame that is measured
     stream = TrackStream(reference, roi=roi, **options)
     measured = None if count is None else count - first
     builder = DatasetBuilder(stream._made, stream._scale, stream._shape, name, measured)

@@ -161,7 +161,7 @@ void add_correlate(nb::module_& module) {
            "mask"_a = nb::none(), "variant"_a = "", "The best shift of every pair: arrays [pair] by name.")
       .def_prop_ro(
           "variant", [](const Correlator& self) { return self.last_plan().variant; },
-          "Which implementation the last call used.");
+          "Implementation that the last call used.");
   module.def(
       "correlate_variants",
       [] {

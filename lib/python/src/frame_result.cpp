@@ -93,15 +93,17 @@ nb::dict seconds(const FrameResult& result) {
 void add_grid(nb::module_& module) {
   nb::class_<Grid>(module, "Grid",
                    "The points: nodes at (x0 + i * step, y0 + j * step), pixels of the reference.")
-      .def_ro("x0", &Grid::x0, "Of the first column, px.")
-      .def_ro("y0", &Grid::y0, "Of the first row, px.")
+      .def_ro("x0", &Grid::x0, "x of the first column of nodes, px.")
+      .def_ro("y0", &Grid::y0, "y of the first row of nodes, px.")
       .def_ro("step", &Grid::step, "Between nodes, px.")
       .def_ro("nx", &Grid::nx, "Columns.")
       .def_ro("ny", &Grid::ny, "Rows.")
       .def_prop_ro(
-          "x", [](const Grid& grid) { return numpy_of(columns(grid)); }, "Of the columns, px: int32 [x].")
+          "x", [](const Grid& grid) { return numpy_of(columns(grid)); },
+          "x of each column of nodes, px: int32 [x].")
       .def_prop_ro(
-          "y", [](const Grid& grid) { return numpy_of(rows(grid)); }, "Of the rows, px: int32 [y].")
+          "y", [](const Grid& grid) { return numpy_of(rows(grid)); },
+          "y of each row of nodes, px: int32 [y].")
       .def_prop_ro("inside", &inside, "Whether a node is inside the region of interest: bool [y, x].")
       .def_prop_ro("points", &Grid::points, "Nodes inside the region of interest.");
 }
@@ -112,11 +114,11 @@ void add_frame_result(nb::module_& module) {
   add_grid(module);
   nb::class_<FrameResult> result(
       module, "FrameResult",
-      "What was measured in one frame. Arrays [y, x] of the grid's nodes are views of this object's memory; "
+      "Measurement of one frame. Arrays [y, x] of the grid's nodes are views of this object's memory; "
       "NaN "
       "where nothing was measured, with a status that says why. Lengths in px, whatever the scale.");
   result.def_ro("index", &FrameResult::index, "0, 1, ... in the order of the frames of one reference.")
-      .def_ro("noise", &FrameResult::noise, "Of the images, grey levels.")
+      .def_ro("noise", &FrameResult::noise, "Standard deviation of the noise of the images, grey levels.")
       .def_ro("latency", &FrameResult::latency, "Seconds from the call to the result.")
       .def_ro("error", &FrameResult::error, "Why the frame could not be measured; empty where it was.")
       .def_prop_ro("seconds", &seconds, "Seconds that the stages took, by name.")

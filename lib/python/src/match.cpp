@@ -57,16 +57,16 @@ std::pair<std::vector<Match>, double> find(Matcher& matcher, const Array& image)
 void add_match(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Match>(module, "Match", "One place where a template was found.")
-      .def_ro("template_index", &Match::template_index, "Which template.")
-      .def_ro("x", &Match::x, "Where the centre of the template's top left pixel lands, px.")
-      .def_ro("y", &Match::y, "Where the centre of the template's top left pixel lands, px.")
-      .def_ro("center_x", &Match::center_x, "Where the template's centre lands, px.")
-      .def_ro("center_y", &Match::center_y, "Where the template's centre lands, px.")
-      .def_ro("score", &Match::score, "At this sub-pixel position, [-1, 1], 1 = equal.")
+      .def_ro("template_index", &Match::template_index, "Index of the template among those given, from 0.")
+      .def_ro("x", &Match::x, "x in the image of the centre of the template's top left pixel, px.")
+      .def_ro("y", &Match::y, "y in the image of the centre of the template's top left pixel, px.")
+      .def_ro("center_x", &Match::center_x, "x in the image of the template's centre, px.")
+      .def_ro("center_y", &Match::center_y, "y in the image of the template's centre, px.")
+      .def_ro("score", &Match::score, "Score at this sub-pixel position, from -1 to 1; 1 = equal.")
       .def_ro("rotation", &Match::rotation_deg, "Degrees, positive from x towards y.")
-      .def_ro("scale", &Match::scale, "Of the template.")
-      .def_ro("width", &Match::width, "Of the template as given, px.")
-      .def_ro("height", &Match::height, "Of the template as given, px.");
+      .def_ro("scale", &Match::scale, "Factor by which the template is enlarged in the image.")
+      .def_ro("width", &Match::width, "Width of the template as given, px.")
+      .def_ro("height", &Match::height, "Height of the template as given, px.");
   nb::class_<Matcher>(module, "Matcher")
       .def(nb::new_(&make_matcher), "templates"_a, "masks"_a, "method"_a, "max_matches"_a, "threshold"_a,
            "max_overlap"_a, "rotations"_a, "scales"_a, "device"_a, "threads"_a)

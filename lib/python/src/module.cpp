@@ -5,9 +5,9 @@
 #include "bindings.hpp"
 
 NB_MODULE(_dic, module) {
-  nanobind::set_leak_warnings(false);  // what an interpreter leaves behind at its end
+  nanobind::set_leak_warnings(false);  // an interpreter that ends leaves objects behind, which is no leak
   module.doc() = "The C++ library under the package dic: see there.";
-  module.def("version", &dic::version, "Of the library.");
+  module.def("version", &dic::version, "Version of the library.");
   dic::python::add_errors(module);
   dic::python::add_images(module);
   dic::python::add_track(module);

@@ -158,7 +158,8 @@ void add_stream(nb::module_& module) {
            "Copies the next frame, an array [y, x], and returns its index, as soon as fewer than `capacity` "
            "frames are inside.")
       .def("try_push", &Stream::try_push, "frame"_a,
-           "The same, but where `capacity` frames are inside it returns None at once, and the frame is not "
+           "Pushes like `push`, but returns None at once if `capacity` frames are inside; the frame is then "
+           "not "
            "taken.")
       .def("poll", &Stream::poll, "The next result, if it is there; else None.")
       .def("wait", &Stream::wait, "Waits for the next result; None where no frame is inside.")
@@ -168,7 +169,7 @@ void add_stream(nb::module_& module) {
       .def(
           "reset", &Stream::reset, "reference"_a, "roi"_a = nb::none(),
           "The next experiment: drops what is inside and begins with another reference and the same options. "
-          "Without `roi` the region of interest stays.")
+          "The region of interest stays if no `roi` is given.")
       .def_prop_ro(
           "grid", [](Stream& self) -> const Grid& { return self.stream().grid(); },
           nb::rv_policy::reference_internal, "The points.")
@@ -180,7 +181,7 @@ void add_stream(nb::module_& module) {
       .def_prop_ro("options", &Stream::options,
                    "All options by name as text, with what was chosen from the reference.")
       .def_prop_ro("prepare_seconds", of_stream<&TrackStream::prepare_seconds>(),
-                   "That preparing the reference took.");
+                   "Time that preparing the reference took, seconds.");
 }
 
 }  // namespace dic::python

@@ -172,7 +172,8 @@ void add_track(nb::module_& module) {
       .def_prop_ro(
           "options", [](const Tracker& self) { return values_in(self.options()); },
           "All options by name as text, with what was chosen from the reference.")
-      .def_prop_ro("prepare_seconds", &Tracker::prepare_seconds, "That preparing the reference took.");
+      .def_prop_ro("prepare_seconds", &Tracker::prepare_seconds,
+                   "Time that preparing the reference took, seconds.");
 }
 
 }  // namespace dic::python
