@@ -41,8 +41,7 @@ FrameTimes::FrameTimes(const TrackJob& job, const FrameSource& source)
 
 std::optional<double> FrameTimes::at(std::int64_t i) const {
   if (!times_.empty()) return i < std::ssize(times_) ? std::optional(times_[i]) : std::nullopt;
-  if (source_)
-    if (const auto noted = source_->time(i)) return noted;
+  if (source_ && source_->time(0)) return source_->time(i);
   return fps_ > 0 ? std::optional(static_cast<double>(i) / fps_) : std::nullopt;
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <dic/error.hpp>
 #include <mutex>
 #include <stdexcept>
@@ -28,6 +29,7 @@ class VideoSource : public FrameSource {
 
   /// None if the file does not store it: an estimate would end a video too early, or call a whole one cut.
   std::optional<std::int64_t> count() const override {
+    if (container_.frames) return container_.frames;
     return container_.counts_frames ? video_->count : std::nullopt;
   }
   std::optional<double> frames_per_second() const override { return video_->frames_per_second; }
@@ -67,13 +69,26 @@ class VideoSource : public FrameSource {
     times_.push_back(time_of_current());
   }
 
-  /// Time of the current frame after the first one; none if the file does not note times that increase.
+  /// Time of the current frame after the first one; none if it is not known.
   std::optional<double> time_of_current() {
-    const std::optional<double> time = video_->time();
-    if (position_ == 0) first_time_ = last_time_ = time;
-    if (!time || !first_time_ || (position_ > 0 && *time <= *last_time_)) return std::nullopt;
-    last_time_ = time;
-    return *time - *first_time_;
+    const std::optional<double> shown = video_->time();
+    if (position_ == 0) first_time_ = shown.value_or(0);
+    std::optional<double> time;
+    if (shown && (position_ == 0 || *shown - first_time_ > last_time_)) time = *shown - first_time_;
+    if (!time) time = following_time();
+    if (time) last_time_ = *time;
+    return time;
+  }
+
+  /// Time of a frame that comes without one, as the last ones of a video do in OpenCV 4.6: what the file
+  /// notes behind the time of the frame before, or a step of the frame rate while that was true so far.
+  std::optional<double> following_time() const {
+    const auto next = std::ranges::upper_bound(container_.times, last_time_ + 1e-6);
+    if (next != container_.times.end()) return *next;
+    const double rate = video_->frames_per_second.value_or(0);
+    const auto frames = static_cast<double>(position_);
+    const bool is_constant = rate > 0 && std::abs(last_time_ * rate - (frames - 1)) < 0.5;
+    return is_constant ? std::optional(frames / rate) : std::nullopt;
   }
 
   /// Throws at the end of the video. Frame counts in files may be off by a few, but far fewer frames than
@@ -99,8 +114,8 @@ class VideoSource : public FrameSource {
   std::filesystem::path path_;
   VideoContainer container_;
   std::unique_ptr<VideoDecoder> video_;
-  std::int64_t position_ = -1;  // index of the current frame
-  std::optional<double> first_time_, last_time_;
+  std::int64_t position_ = -1;             // index of the current frame
+  double first_time_ = 0, last_time_ = 0;  // of the last frame whose time is known, from the first
   mutable std::mutex times_mutex_;
   std::vector<std::optional<double>> times_;  // of the frames so far
   bool ended_ = false;

@@ -1,7 +1,9 @@
 #include "image/opencv/video_container.hpp"
 
+#include <algorithm>
 #include <array>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "image/codecs.hpp"
@@ -81,20 +83,65 @@ Orientation orientation_of(const Turn& turn) {
   return kAsStored;
 }
 
-/// The turn of the first track with pictures; of others than these the sequence is empty.
+constexpr std::size_t kMostFrames = 1 << 22;  ///< a damaged file may claim any number
+
+/// Pairs of numbers of 32 bits, the first of which says how often the second holds, as one list.
+std::vector<std::int64_t> runs_of(const RawFile& file, Range box) {
+  std::vector<std::int64_t> values;
+  const std::uint64_t entries = big_endian(bytes_at<4>(file, box.begin + 4));
+  for (std::uint64_t i = 0, at = box.begin + 8; i < entries && at + 8 <= box.end; ++i, at += 8) {
+    const auto entry = bytes_at<8>(file, at);
+    const std::uint64_t count = big_endian(std::span(entry).first(4));
+    const auto value = static_cast<std::int32_t>(big_endian(std::span(entry).last(4)));
+    if (count > kMostFrames - values.size()) return {};
+    values.insert(values.end(), count, value);
+  }
+  return values;
+}
+
+/// What a track says about its frames.
 struct Track {
   Turn turn = kNoTurn;
   bool has_pictures = false;
+  std::uint64_t ticks_per_second = 0;
+  std::vector<std::int64_t> durations, shifts;  ///< ticks; how much later than decoded each is shown
 };
+
+/// Times at which the frames of a track are shown, in that order, s from the first.
+std::vector<double> times_of(const Track& track) {
+  if (track.ticks_per_second == 0 || track.durations.empty()) return {};
+  if (!track.shifts.empty() && track.shifts.size() != track.durations.size()) return {};
+  std::vector<std::int64_t> ticks;
+  std::int64_t decoded = 0;
+  for (std::size_t i = 0; i < track.durations.size(); ++i) {
+    ticks.push_back(decoded + (track.shifts.empty() ? 0 : track.shifts[i]));
+    decoded += track.durations[i];
+  }
+  std::ranges::sort(ticks);
+  std::vector<double> times;
+  for (const std::int64_t tick : ticks)
+    times.push_back(static_cast<double>(tick - ticks.front()) / static_cast<double>(track.ticks_per_second));
+  return times;
+}
+
+void read_media(const RawFile& file, Range media, Track& track) {
+  for_each_box(file, media, [&](std::string_view type, Range box) {
+    if (type == "hdlr") track.has_pictures |= text_of(bytes_at<4>(file, box.begin + 8)) == "vide";
+    if (type == "mdhd") {
+      const bool has_long_times = bytes_at<1>(file, box.begin)[0] == 1;
+      track.ticks_per_second = big_endian(bytes_at<4>(file, box.begin + (has_long_times ? 20 : 12)));
+    }
+    if (type == "minf" || type == "stbl") read_media(file, box, track);
+    if (type == "stts") track.durations = runs_of(file, box);
+    if (type == "ctts") track.shifts = runs_of(file, box);
+  });
+}
 
 Track track_of(const RawFile& file, Range box) {
   Track track;
   for_each_box(file, box, [&](std::string_view type, Range content) {
     if (type == "tkhd") track.turn = turn_of(file, content, 40, 52);
-    if (type != "mdia") return;
-    for_each_box(file, content, [&](std::string_view inner, Range handler) {
-      if (inner == "hdlr") track.has_pictures |= text_of(bytes_at<4>(file, handler.begin + 8)) == "vide";
-    });
+    if (type == "mdia") read_media(file, content, track);
   });
   return track;
 }
@@ -111,10 +158,49 @@ VideoContainer inspect_movie(const RawFile& file) {
       if (inner != "trak" || is_found) return;
       const Track track = track_of(file, box);
       is_found = track.has_pictures;
-      if (is_found) found.orientation = orientation_of(product(track.turn, movie_turn));
+      if (!is_found) return;
+      found.orientation = orientation_of(product(track.turn, movie_turn));
+      found.times = times_of(track);
     });
   });
+  if (!found.counts_frames) found.times.clear();
   return found;
+}
+
+/// The chunks of an AVI, of which one list holds the frames, and several if it is large.
+struct AviChunks {
+  std::string stream;  ///< first two letters of the chunks with pictures
+  std::int64_t frames = 0;
+  bool is_cut = false;
+};
+
+void count_chunks(const RawFile& file, Range part, AviChunks& found) {
+  constexpr std::uint64_t kHead = 8, kListHead = 12;
+  while (part.begin + kHead <= part.end) {
+    const auto head = bytes_at<kListHead>(file, part.begin);
+    const std::string_view type = text_of(std::span(head).first(4)),
+                           kind = text_of(std::span(head).subspan(8));
+    const std::uint64_t size = little_endian<std::uint32_t>(head, 4);
+    const bool is_outside = size > part.end - part.begin - kHead;
+    found.is_cut |= is_outside;
+    const std::uint64_t end = is_outside ? part.end : part.begin + kHead + size;
+    const bool is_list = type == "LIST" && (kind == "movi" || kind == "rec ");
+    if (is_list || (type == "RIFF" && (kind == "AVI " || kind == "AVIX")))
+      count_chunks(file, {part.begin + kListHead, end}, found);
+    if (type.ends_with("dc") || type.ends_with("db")) {
+      if (found.stream.empty()) found.stream = type.substr(0, 2);
+      found.frames += type.starts_with(found.stream) && size > 0;
+    }
+    part.begin = end + size % 2;
+  }
+}
+
+VideoContainer inspect_avi(const RawFile& file) {
+  AviChunks found;
+  count_chunks(file, {0, file.size()}, found);
+  VideoContainer container{.counts_frames = true, .is_cut = found.is_cut};
+  if (found.frames > 0) container.frames = found.frames;
+  return container;
 }
 
 /// A number of Matroska with its length in its first bits, and the bytes that it takes; all ones mean
@@ -152,7 +238,8 @@ VideoContainer inspect_video(const std::filesystem::path& path) {
   const auto start = bytes_at<12>(file, 0);
   const std::string_view text = text_of(start);
   if (text.starts_with("\x1a\x45\xdf\xa3")) return inspect_matroska(file);
-  if (text.starts_with("RIFF") || text.starts_with("GIF8")) return {.counts_frames = true};
+  if (text.starts_with("RIFF")) return inspect_avi(file);
+  if (text.starts_with("GIF8")) return {.counts_frames = true};
   for (const char* type : {"ftyp", "moov", "mdat", "wide", "free", "skip"})
     if (text.substr(4, 4) == type) return inspect_movie(file);
   return {};
