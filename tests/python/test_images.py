@@ -226,3 +226,18 @@ def test_unknown_compressions_are_named(tmp_path, grey, compression, name):
     (tmp_path / "a.tif").write_bytes(data)
     with pytest.raises(dic.FileError, match=f"compression that is not supported .*{name}" if name else "TIFF"):
         dic.read_image(tmp_path / "a.tif")
+
+
+@pytest.mark.parametrize("name, coder", [("a.mp4", "libx264"), ("a.mov", "mjpeg"), ("a.mkv", "libx264"), ("a.webm", "libvpx"), ("a.avi", "mpeg4")])
+def test_times_of_frames_whose_rate_varies(tmp_path, name, coder):
+    encode = ["-c:v", coder] + (["-bf", "3"] if coder == "libx264" else ["-b:v", "4M"])
+    subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=64x48:rate=25", "-vf", "setpts=N*N*0.04/TB",
+                    "-frames:v", "8", "-vsync", "passthrough", *encode, "-pix_fmt", "yuvj420p" if coder == "mjpeg" else "yuv420p", name],
+                   cwd=tmp_path, check=True)
+    source = dic._dic.open_frames([str(tmp_path / name)])
+    assert source.count() == 8
+    for i in range(8):
+        source.read(i)
+    with pytest.raises(IndexError):
+        source.read(8)
+    assert [source.time(i) for i in range(8)] == pytest.approx([0.04 * i * i for i in range(8)], abs=1e-3)

@@ -349,10 +349,22 @@ std::pair<int, std::string> read_all(FrameSource& source) {
     }
 }
 
+TEST_F(Containers, OfAviThatAreCutAreReported) {
+  cv::VideoWriter writer(at("a.avi").string(), cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), 10, {64, 48});
+  for (int k = 0; k < 30; ++k) writer.write(cv::Mat(48, 64, CV_8UC3, cv::Scalar::all(8 * k)));
+  writer.release();
+  const auto whole = open_frames({at("a.avi").string()});
+  EXPECT_EQ(whole->count(), 30);
+  EXPECT_EQ(read_all(*whole), (std::pair<int, std::string>{30, ""}));
+  const auto cut = open_frames({put("b.avi", get("a.avi").substr(0, get("a.avi").size() * 6 / 10)).string()});
+  EXPECT_NE(read_all(*cut).second, "");
+}
+
 TEST_F(Containers, OfMatroskaAreCompleteHoweverFewTheirFramesAre) {
   const Bytes whole = matroska();
   const auto source = open_frames({put("a.mkv", whole).string()});
   EXPECT_EQ(read_all(*source), (std::pair<int, std::string>{kFrames, ""}));
+  EXPECT_EQ(source->count(), kFrames);
   EXPECT_EQ(source->time(2), 1.5);
   const auto cut = open_frames({put("b.mkv", whole.substr(0, whole.size() - 300)).string()});
   EXPECT_NE(read_all(*cut).second.find("shorter than it says"), std::string::npos);

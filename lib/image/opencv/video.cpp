@@ -27,7 +27,7 @@ class VideoSource : public FrameSource {
     advance();
   }
 
-  /// None if the file does not store it: an estimate would end a video too early, or call a whole one cut.
+  /// None if the file does not tell: an estimate would end a video too early, or call a whole one cut.
   std::optional<std::int64_t> count() const override {
     if (container_.frames) return container_.frames;
     return container_.counts_frames ? video_->count : std::nullopt;

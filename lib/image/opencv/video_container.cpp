@@ -220,15 +220,101 @@ LengthCoded length_coded(const RawFile& file, std::uint64_t offset) {
   return {value, size, value == mask};
 }
 
-/// Compares the size of the file with that of the segment, which holds everything but the head.
+// Identifiers of Matroska's elements.
+constexpr std::uint64_t kSegment = 0x18538067, kInfo = 0x1549a966, kTickLength = 0x2ad7b1,
+                        kTracks = 0x1654ae6b, kTrack = 0xae, kTrackNumber = 0xd7, kTrackType = 0x83,
+                        kCluster = 0x1f43b675, kClusterTime = 0xe7, kSimpleBlock = 0xa3, kBlockGroup = 0xa0,
+                        kBlock = 0xa1;
+
+/// Calls use(identifier, content) for each element in a part of the file. Returns false at an element of
+/// unknown length, as live recordings have.
+bool for_each_element(const RawFile& file, Range part, const std::function<void(std::uint64_t, Range)>& use) {
+  while (part.begin < part.end) {
+    const LengthCoded head = length_coded(file, part.begin);
+    if (head.bytes == 0) return true;  // no element: the rest is padding or damaged
+    const std::uint64_t identifier = head.value | std::uint64_t{1} << 7 * head.bytes;
+    const LengthCoded length = length_coded(file, part.begin + head.bytes);
+    const std::uint64_t content = part.begin + head.bytes + length.bytes;
+    if (length.is_unknown) return false;
+    if (length.bytes == 0 || content > part.end) return true;
+    const std::uint64_t end = length.value > part.end - content ? part.end : content + length.value;
+    use(identifier, {content, end});
+    part.begin = end;
+  }
+  return true;
+}
+
+std::uint64_t unsigned_at(const RawFile& file, Range content) {
+  const std::uint64_t size = std::min<std::uint64_t>(content.end - content.begin, 8);
+  return size == 0 ? 0 : big_endian(bytes_at<8>(file, content.begin)) >> 8 * (8 - size);
+}
+
+/// The blocks of the first track with pictures.
+struct MatroskaFrames {
+  std::uint64_t track = 0, tick_ns = 1000000;
+  std::vector<std::int64_t> ticks;
+  bool has_laces = false;  ///< some blocks hold several frames
+};
+
+void read_block(const RawFile& file, Range content, std::int64_t cluster, MatroskaFrames& found) {
+  const LengthCoded track = length_coded(file, content.begin);
+  if (track.value != found.track || track.bytes == 0 || found.ticks.size() >= kMostFrames) return;
+  constexpr int kLaces = 0x06, kInvisible = 0x08;
+  const auto head = bytes_at<3>(file, content.begin + track.bytes);
+  if (head[2] & kInvisible) return;
+  found.has_laces |= (head[2] & kLaces) != 0;
+  found.ticks.push_back(cluster + static_cast<std::int16_t>(big_endian(std::span(head).first(2))));
+}
+
+void read_cluster(const RawFile& file, Range content, MatroskaFrames& found) {
+  std::int64_t time = 0;
+  for_each_element(file, content, [&](std::uint64_t type, Range child) {
+    if (type == kClusterTime) time = static_cast<std::int64_t>(unsigned_at(file, child) & 0xffffffffffff);
+    if (type == kSimpleBlock) read_block(file, child, time, found);
+    if (type != kBlockGroup) return;
+    for_each_element(file, child, [&](std::uint64_t inner, Range block) {
+      if (inner == kBlock) read_block(file, block, time, found);
+    });
+  });
+}
+
+void read_tracks(const RawFile& file, Range content, MatroskaFrames& found) {
+  for_each_element(file, content, [&](std::uint64_t type, Range track) {
+    if (type != kTrack || found.track != 0) return;
+    std::uint64_t number = 0, kind = 0;
+    for_each_element(file, track, [&](std::uint64_t field, Range value) {
+      if (field == kTrackNumber) number = unsigned_at(file, value);
+      if (field == kTrackType) kind = unsigned_at(file, value);
+    });
+    if (kind == 1) found.track = number;
+  });
+}
+
 VideoContainer inspect_matroska(const RawFile& file) {
   constexpr std::uint64_t kIdentifier = 4;
   const LengthCoded head = length_coded(file, kIdentifier);
   const std::uint64_t segment = kIdentifier + head.bytes + head.value;
-  const LengthCoded content = length_coded(file, segment + kIdentifier);
-  if (head.bytes == 0 || content.bytes == 0 || content.is_unknown) return {};
-  const std::uint64_t begin = segment + kIdentifier + content.bytes;
-  return {.is_cut = begin > file.size() || content.value > file.size() - begin};
+  const LengthCoded length = length_coded(file, segment + kIdentifier);
+  if (head.bytes == 0 || length.bytes == 0 || length.is_unknown) return {};
+  const std::uint64_t begin = segment + kIdentifier + length.bytes;
+  if (begin > file.size() || length.value > file.size() - begin) return {.is_cut = true};
+  MatroskaFrames found;
+  const bool is_known =
+      for_each_element(file, {begin, begin + length.value}, [&](std::uint64_t type, Range part) {
+        if (type == kTracks) read_tracks(file, part, found);
+        if (type == kCluster) read_cluster(file, part, found);
+        if (type != kInfo) return;
+        for_each_element(file, part, [&](std::uint64_t field, Range value) {
+          if (field == kTickLength) found.tick_ns = unsigned_at(file, value);
+        });
+      });
+  if (!is_known || found.has_laces || found.ticks.empty()) return {};
+  std::ranges::sort(found.ticks);
+  VideoContainer container{.frames = std::ssize(found.ticks)};
+  for (const std::int64_t tick : found.ticks)
+    container.times.push_back(static_cast<double>(tick - found.ticks.front()) *
+                              static_cast<double>(found.tick_ns) * 1e-9);
+  return container;
 }
 
 }  // namespace
