@@ -1,6 +1,5 @@
 #pragma once
 
-#include <dic/export.hpp>
 #include <filesystem>
 #include <memory>
 
@@ -11,6 +10,6 @@ namespace dic::image {
 /// Opens a recording of a Phantom camera (Vision Research). Pixels of 8 and 16 bits and packed ones of 10 and
 /// 12 bits are read as they are stored: those of 10 bits are not linear in the light, as the camera writes
 /// them. Throws Refusal, also for recordings that are compressed as JPEG.
-DIC_INTERNAL_API std::unique_ptr<FrameFile> open_cine(const std::filesystem::path& path);
+std::unique_ptr<FrameFile> open_cine(const std::filesystem::path& path);
 
 }  // namespace dic::image

@@ -97,6 +97,8 @@ void add_images(nb::module_& module) {
       .def("read", &read_frame, "i"_a,
            "Frame i as an array [y, x]. A video is read in order. Raises FileError, and IndexError past the "
            "end.")
+      .def("frames_per_second", &FrameSource::frames_per_second,
+           "Frame rate of a video or a recording; None if it is not known.")
       .def("time", &FrameSource::time, "i"_a,
            "Time of frame i, s from the first, where the file notes it; else None. A video knows those that "
            "were "
