@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/match.hpp>
@@ -105,6 +107,12 @@ Image cut(const Image& image, const std::string& text) {
   return copy_of(view);
 }
 
+Image opaque_mask(Size size) {
+  Image mask(size, ScalarType::u8);
+  std::memset(mask.row<std::uint8_t>(0), 255, static_cast<std::size_t>(size.width) * size.height);
+  return mask;
+}
+
 Templates read_templates(const MatchCommand& command, MatchImages& images) {
   Templates templates{command.templates, {}};
   for (const std::string& file : command.templates) templates.pixels.push_back(read_image(file));
@@ -118,10 +126,17 @@ Templates read_templates(const MatchCommand& command, MatchImages& images) {
   return templates;
 }
 
-std::vector<Image> read_all(const std::vector<std::string>& files) {
-  std::vector<Image> images;
-  for (const std::string& file : files) images.push_back(read_image(file));
-  return images;
+/// The masks that were named, or those of the templates' transparent pixels; none if no template has any.
+std::vector<Image> read_masks(const MatchCommand& command, const Templates& templates) {
+  std::vector<Image> masks;
+  for (const std::string& file : command.masks) masks.push_back(read_mask(file));
+  if (!masks.empty()) return masks;
+  for (const std::string& file : command.templates) masks.push_back(read_opacity(file));
+  if (std::ranges::all_of(masks, &Image::empty)) return {};
+  masks.resize(templates.pixels.size());
+  for (std::size_t t = 0; t < masks.size(); ++t)
+    if (masks[t].empty()) masks[t] = opaque_mask(templates.pixels[t].size());
+  return masks;
 }
 
 std::vector<ImageView> views(const std::vector<Image>& images) { return {images.begin(), images.end()}; }
@@ -142,7 +157,7 @@ class MatchRun {
       : command_(command),
         images_(images),
         templates_(read_templates(command, images)),
-        matcher_(views(templates_.pixels), command.options, views(read_all(command.masks))),
+        matcher_(views(templates_.pixels), command.options, views(read_masks(command, templates_))),
         tracker_(matcher_, command.search),
         report_(command.json  ? MatchFormat::json
                 : command.csv ? MatchFormat::csv
@@ -277,9 +292,10 @@ void add_inputs(CLI::App& match, MatchCommand& command) {
       ->allow_extra_args(false)
       ->type_name("x,y,width,height");
   match
-      .add_option(
-          "--mask", command.masks,
-          "Image of the template's size: pixels where it is zero do not count; repeat for each template")
+      .add_option("--mask", command.masks,
+                  "Image of the template's size: pixels where it is zero do not count; repeat for each "
+                  "template. Without "
+                  "it, transparent pixels of a template do not count")
       ->allow_extra_args(false)
       ->type_name("FILE");
 }

@@ -120,7 +120,8 @@ void add_frames(CLI::App& command, TrackFlags& flags) {
   command.option_defaults()->group(kCommonOptions);
   command
       .add_option("FRAMES", flags.job.frames,
-                  "Images, quoted globs, folders, or one video; the first is the reference")
+                  "Images, stacks, recordings (.cine, .mraw), quoted globs, folders, or one video; the first "
+                  "is the reference")
       ->type_name("")
       ->default_str("")
       ->configurable(false);

@@ -47,7 +47,7 @@ void run_vsg(VsgFlags& flags) {
   const Image reference = read_image(flags.reference), loaded = read_image(flags.loaded);
   const Image at_rest = flags.at_rest.empty() ? Image() : read_image(flags.at_rest);
   Roi roi;
-  if (!flags.roi_mask.empty()) roi.mask = read_image(flags.roi_mask);
+  if (!flags.roi_mask.empty()) roi.mask = read_mask(flags.roi_mask);
   const std::vector<VsgResult> results = [&] {
     ProgressLine line(!flags.quiet);
     return sweep_vsg(

@@ -10,14 +10,14 @@
 
 namespace dic::app {
 
-/// The images of `dic match`, named as the user named them: files, or the frames of a video.
+/// The images of `dic match`, named as the user named them: files, or the frames of a video or stack.
 class MatchImages {
  public:
   /// Throws FileError if a name matches nothing.
   explicit MatchImages(const std::vector<std::string>& arguments);
 
   /// Number of images; none for a video that does not state it.
-  std::optional<std::int64_t> count() const;
+  std::optional<std::int64_t> count() const { return source_->count(); }
   std::string name(std::int64_t i) const;
   /// Image number `i`; none past the end. Throws FileError.
   std::optional<Image> read(std::int64_t i);
@@ -25,7 +25,7 @@ class MatchImages {
 
  private:
   std::vector<std::filesystem::path> files_;
-  std::unique_ptr<FrameSource> video_;
+  std::unique_ptr<FrameSource> source_;
 };
 
 }  // namespace dic::app

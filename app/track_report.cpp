@@ -183,9 +183,28 @@ void ProgressLine::show(const Progress& progress) {
   std::fflush(stderr);
 }
 
+namespace {
+
+/// The mask and its share that is inside: a mask that selects the complement, or all, shows.
+std::string mask_text(const TrackJob& job) {
+  const Image& mask = job.roi.mask;
+  if (job.roi_file.empty() || mask.empty()) return {};
+  std::int64_t inside = 0;
+  for (int y = 0; y < mask.height(); ++y)
+    inside +=
+        mask.width() - std::count(mask.row<std::uint8_t>(y), mask.row<std::uint8_t>(y) + mask.width(), 0);
+  const double share =
+      100.0 * static_cast<double>(inside) / (static_cast<double>(mask.width()) * mask.height());
+  char text[48];
+  std::snprintf(text, sizeof text, " (%.3g %% of it inside)", share);
+  return ", mask " + job.roi_file + text;
+}
+
+}  // namespace
+
 void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_frames) {
-  std::printf("Reference   %s, %d x %d px%s%s\n", summary.reference.c_str(), summary.image.width,
-              summary.image.height, job.roi_file.empty() ? "" : ", mask ", job.roi_file.c_str());
+  std::printf("Reference   %s, %d x %d px%s\n", summary.reference.c_str(), summary.image.width,
+              summary.image.height, mask_text(job).c_str());
   std::printf("Measured    %lld of %zu frames%s, %lld points each (subset %d, step %d, order %d)\n",
               static_cast<long long>(processed_frames(summary)), summary.frames.size(),
               summary.interrupted ? " until the interruption" : "", static_cast<long long>(summary.points),

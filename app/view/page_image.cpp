@@ -86,8 +86,31 @@ struct NamedImages::Video {
   std::unique_ptr<FrameSource> decoder;
   int next = 0;  ///< the first one that the decoder can still read
   std::deque<std::pair<int, Image>> kept;
+  std::optional<int> counted;
 
   explicit Video(std::vector<std::string> of) : arguments(std::move(of)) {}
+
+  /// Number of frames of a video that does not store it: the first call decodes all of it.
+  int length() {
+    const std::lock_guard lock(mutex);
+    if (counted) return *counted;
+    const std::unique_ptr<FrameSource> all = open_frames(arguments);
+    int frames = 0;
+    try {
+      for (;; ++frames) read_or_skip(*all, frames);
+    } catch (const std::out_of_range&) {
+      counted = frames;
+    }
+    return frames;
+  }
+
+  static void read_or_skip(FrameSource& source, int index) {
+    try {
+      source.read(index);
+    } catch (const FileError&) {
+      return;  // it counts nevertheless
+    }
+  }
 
   Image read(int index) {
     const std::lock_guard lock(mutex);
@@ -118,7 +141,10 @@ NamedImages::NamedImages(const std::vector<std::string>& arguments) : source_(op
   if (!source_->reads_in_parallel()) video_ = std::make_shared<Video>(arguments);
 }
 
-int NamedImages::count() const { return source_ ? static_cast<int>(source_->count().value_or(1)) : 0; }
+int NamedImages::count() const {
+  if (!source_) return 0;
+  return static_cast<int>(source_->count().value_or(video_ ? video_->length() : 1));
+}
 
 std::optional<int> NamedImages::find(const std::string& name) const {
   for (int i = 0; i < count(); ++i)

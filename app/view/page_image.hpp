@@ -31,7 +31,7 @@ class NamedImages {
   explicit NamedImages(const std::vector<std::string>& arguments);
 
   bool empty() const { return !source_; }
-  /// Number of frames; 1 for a video that does not tell its length.
+  /// Number of frames. Of a video that does not store it, the first call decodes all frames.
   int count() const;
   std::string name(int index) const { return source_->name(index); }
   /// The image of this file name.

@@ -131,6 +131,17 @@ std::string nonce() {
 
 }  // namespace
 
+namespace {
+
+/// True if a frame of this name may be the first of a file with several, as FrameSource names them.
+bool may_begin_with(const fs::path& file, const std::string& frame) {
+  std::string first = file.stem().string() + "_000000";
+  std::ranges::replace(first, '.', '_');
+  return first == frame;
+}
+
+}  // namespace
+
 std::vector<std::string> images_of(const Result& result) {
   const std::vector<std::string> words = words_of(result.info().command);
   const std::string reference = fs::path(result.info().reference).filename().string();
@@ -139,6 +150,8 @@ std::vector<std::string> images_of(const Result& result) {
     try {
       const auto found = expand_frames({word});
       const bool is_one = found.size() == 1 && found.front() == word;
+      if (std::ranges::any_of(found, [&](const fs::path& file) { return may_begin_with(file, reference); }))
+        return {word};
       if (is_one && fs::path(word).extension() == fs::path(reference).extension()) files.push_back(word);
       const auto is_reference = [&](const fs::path& file) { return file.filename() == reference; };
       if (!is_one && std::ranges::any_of(found, is_reference)) return {word};

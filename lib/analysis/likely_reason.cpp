@@ -98,6 +98,10 @@ std::string likely_reason(ImageView reference, ImageView frame,
   if (static_cast<Status>(most) == Status::ambiguous)
     return "The texture repeats itself: give the range of the motion with --search, less than half the "
            "period.";
+  if (static_cast<Status>(most) == Status::masked)
+    return "Less than half of every subset lies inside the region of interest: make the subset smaller or "
+           "the "
+           "region wider; what lies outside the region does not count.";
   const bool are_known = !reference.empty() && !frame.empty();
   std::string seen = are_known ? difference(look_of(reference), look_of(frame)) : "";
   if (!seen.empty()) return seen;

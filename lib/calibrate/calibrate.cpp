@@ -85,13 +85,19 @@ bool is_mirrored(const Image& image, const Target& target, const std::vector<Tar
   return !find_target(as_view(flipped), target).empty();
 }
 
-/// Finds the target in an image file; `size` receives the size of the image.
-CalibrationImage look_at(const std::string& file, const Target& target, Size& size) {
+/// The file of an image, or its name if the file holds several.
+std::string name_of(const FrameSource& images, std::int64_t i) {
+  const bool is_whole_file = images.file(i).filename() == images.name(i);
+  return is_whole_file ? images.file(i).string() : images.name(i);
+}
+
+/// Finds the target in image i; `size` receives the size of the image.
+CalibrationImage look_at(FrameSource& images, std::int64_t i, const Target& target, Size& size) {
   CalibrationImage found;
-  found.file = file;
+  found.file = name_of(images, i);
   Image image;
   try {
-    image = read_image(file);
+    image = images.read(i);
     size = image.size();
     found.points = find_target(image, target);
   } catch (const FileError& error) {
@@ -110,20 +116,22 @@ CalibrationImage look_at(const std::string& file, const Target& target, Size& si
 }
 
 /// Finds the target in all images, several at once. Throws UsageError if their sizes differ.
-std::vector<CalibrationImage> look_at_all(const std::vector<std::string>& files, const CalibrationJob& job,
-                                          Size& size) {
-  std::vector<CalibrationImage> images(files.size());
-  std::vector<Size> sizes(files.size());
+std::vector<CalibrationImage> look_at_all(FrameSource& source, const CalibrationJob& job, Size& size) {
+  if (!source.reads_in_parallel())
+    throw UsageError("A video is no set of calibration images: extract frames from it.");
+  const std::int64_t count = source.count().value_or(0);
+  std::vector<CalibrationImage> images(count);
+  std::vector<Size> sizes(count);
   core::ThreadPool pool(job.threads);
-  pool.parallel_for(std::ssize(files), 1, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t i = begin; i < end; ++i) images[i] = look_at(files[i], job.target, sizes[i]);
+  pool.parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) images[i] = look_at(source, i, job.target, sizes[i]);
   });
-  for (std::size_t i = 0; i < files.size(); ++i) {
+  for (std::size_t i = 0; i < images.size(); ++i) {
     if (sizes[i] == Size{}) continue;
     if (size == Size{}) size = sizes[i];
     if (sizes[i] != size)
       throw UsageError(
-          files[i] +
+          images[i].file +
           " differs in size from the images before it: calibrate with images of one camera at one "
           "setting.");
   }
@@ -389,9 +397,7 @@ double coverage_of(const std::vector<CalibrationImage*>& images, Size size) {
 }
 
 void calibrate_lens(const CalibrationJob& job, Calibration& result) {
-  std::vector<std::string> files;
-  for (const auto& file : expand_frames(job.images)) files.push_back(file.string());
-  result.images = look_at_all(files, job, result.camera.image);
+  result.images = look_at_all(*open_frames(job.images), job, result.camera.image);
   leave_out_repeats(result.images);
   fit_lens(usable(result.images), result);
   while (leave_out_the_worst(result)) continue;
@@ -442,7 +448,7 @@ SpecimenPlane fit_homography(PlaneFit& fit) {
 void fit_plane(const CalibrationJob& job, Calibration& result) {
   Size size;
   PlaneFit fit;
-  fit.image = look_at(job.plane, job.target, size);
+  fit.image = look_at(*open_frames({job.plane}), 0, job.target, size);
   if (!fit.image.problem.empty()) throw FileError(job.plane + ": " + fit.image.problem);
   if (result.camera.image == Size{}) result.camera.image = size;
   if (size != result.camera.image) throw UsageError(job.plane + " differs in size from the camera's images.");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "image/content.hpp"
 #include "image/raster.hpp"
 
 namespace dic::image {
@@ -15,7 +16,7 @@ namespace dic::image {
 /// 45 MB to load: a shared libdic loads them when a file first needs them, a static one is linked with them.
 struct OpenCvCodecs {
   /// Decodes the contents of a file. Throws Refusal.
-  Image (*decode)(std::vector<std::uint8_t> bytes);
+  Image (*decode)(std::vector<std::uint8_t> bytes, Content content);
   /// Returns the contents of a file with this ending. Throws Refusal.
   std::vector<std::uint8_t> (*encode)(const std::string& ending, const Raster& image);
   /// Opens a video. Throws FileError.

@@ -8,6 +8,7 @@
 #include "image/codecs.hpp"
 #include "image/grey.hpp"
 #include "image/opencv_codecs.hpp"
+#include "image/orientation.hpp"
 #include "image/png_filter.hpp"
 
 namespace dic::image {
@@ -91,27 +92,48 @@ class Chunks {
   std::span<std::uint8_t> bytes_;
 };
 
-/// Removes the chunks that carry no pixels, because libpng writes messages about colour profiles and comments
-/// of intact files to stderr. Returns the new length.
-std::size_t keep_pixel_chunks(std::span<std::uint8_t> bytes) {
-  std::size_t end = kSignature;
+/// Data that were moved to the start of a file's bytes, and what was seen on the way.
+struct Gathered {
+  std::span<std::uint8_t> bytes;
+  Orientation orientation = kAsStored;
+};
+
+/// Calls move(type, chunk) for every chunk, and notes the orientation.
+template <typename Move>
+Orientation for_each_chunk(std::span<std::uint8_t> bytes, const Move& move) {
+  Orientation orientation = kAsStored;
   Chunks(bytes).for_each([&](std::string_view type, std::span<std::uint8_t> chunk) {
-    if (type != "IHDR" && type != "PLTE" && type != "IDAT" && type != "IEND") return;
-    std::memmove(bytes.data() + end, chunk.data(), chunk.size());
-    end += chunk.size();
+    if (type == "eXIf") orientation = exif_orientation(chunk.subspan(8, chunk.size() - kFrame));
+    move(type, chunk);
   });
-  return end;
+  return orientation;
+}
+
+/// Removes the chunks that are not asked for, because libpng writes messages about colour profiles and
+/// comments of intact files to stderr.
+Gathered keep_needed_chunks(std::span<std::uint8_t> bytes, Content content) {
+  std::size_t end = kSignature;
+  const Orientation orientation =
+      for_each_chunk(bytes, [&](std::string_view type, std::span<std::uint8_t> chunk) {
+        const bool is_needed = type == "IHDR" || type == "PLTE" || type == "IDAT" || type == "IEND" ||
+                               (type == "tRNS" && content == Content::alpha);
+        if (!is_needed) return;
+        std::memmove(bytes.data() + end, chunk.data(), chunk.size());
+        end += chunk.size();
+      });
+  return {bytes.first(end), orientation};
 }
 
 /// Moves the image data of all IDAT chunks, one behind the other, to the start of `bytes`.
-std::span<const std::uint8_t> gather_image_data(std::span<std::uint8_t> bytes) {
+Gathered gather_image_data(std::span<std::uint8_t> bytes) {
   std::size_t end = 0;
-  Chunks(bytes).for_each([&](std::string_view type, std::span<std::uint8_t> chunk) {
-    if (type != "IDAT") return;
-    std::memmove(bytes.data() + end, chunk.data() + 8, chunk.size() - kFrame);
-    end += chunk.size() - kFrame;
-  });
-  return bytes.first(end);
+  const Orientation orientation =
+      for_each_chunk(bytes, [&](std::string_view type, std::span<std::uint8_t> chunk) {
+        if (type != "IDAT") return;
+        std::memmove(bytes.data() + end, chunk.data() + 8, chunk.size() - kFrame);
+        end += chunk.size() - kFrame;
+      });
+  return {bytes.first(end), orientation};
 }
 
 /// Decompresses the filtered rows; each follows the number of its filter.
@@ -150,7 +172,7 @@ Image image_of_bytes(const Header& header, const std::uint8_t* filtered) {
 /// The image of filtered rows whose samples have the type T. A row and the one above it are kept in file
 /// order in vectors of T.
 template <typename T>
-Image image_of(const Header& header, const std::uint8_t* filtered, ScalarType type) {
+Image image_of(const Header& header, const std::uint8_t* filtered, ScalarType type, Content content) {
   Image image({static_cast<int>(header.width), static_cast<int>(header.height)}, type);
   const std::size_t samples = header.samples(), second = samples < 3 ? 0 : 1;
   std::vector<T> above(header.width * samples), row(above.size()), pixels(above.size());
@@ -163,6 +185,8 @@ Image image_of(const Header& header, const std::uint8_t* filtered, ScalarType ty
     T* out = image.row<T>(y);
     if (samples == 1)
       std::copy(pixels.begin(), pixels.end(), out);
+    else if (content == Content::alpha)
+      for (std::size_t x = 0; x < header.width; ++x) out[x] = pixels[(x + 1) * samples - 1];
     else
       grey_row(Channels<T>{{first, first + second, first + 2 * second}, static_cast<int>(samples)},
                image.width(), out);
@@ -170,19 +194,25 @@ Image image_of(const Header& header, const std::uint8_t* filtered, ScalarType ty
   return image;
 }
 
+Image decode_rows(const Header& header, const std::uint8_t* rows, Content content) {
+  if (header.depth == 16) return image_of<std::uint16_t>(header, rows, ScalarType::u16, content);
+  return header.samples() == 1 ? image_of_bytes(header, rows)
+                               : image_of<std::uint8_t>(header, rows, ScalarType::u8, content);
+}
+
 }  // namespace
 
-Image decode_png(std::span<std::uint8_t> bytes, Buffer& unpacked) {
+Image decode_png(std::span<std::uint8_t> bytes, Buffer& unpacked, Content content) {
   if (bytes.size() < kSignature + kFrame) throw damaged("PNG", "it ends before its last chunk");
   const Header header = read_header(bytes);
   if (!header.plain()) {
-    const auto kept = bytes.first(keep_pixel_chunks(bytes));
-    return opencv_codecs().decode({kept.begin(), kept.end()});
+    const auto [kept, orientation] = keep_needed_chunks(bytes, content);
+    return oriented(opencv_codecs().decode({kept.begin(), kept.end()}, content), orientation);
   }
-  const std::uint8_t* rows = inflate(header, gather_image_data(bytes), unpacked).data();
-  if (header.depth == 16) return image_of<std::uint16_t>(header, rows, ScalarType::u16);
-  return header.samples() == 1 ? image_of_bytes(header, rows)
-                               : image_of<std::uint8_t>(header, rows, ScalarType::u8);
+  if (content == Content::alpha && header.samples() % 2 == 1) return {};
+  const auto [data, orientation] = gather_image_data(bytes);
+  const std::uint8_t* rows = inflate(header, data, unpacked).data();
+  return oriented(decode_rows(header, rows, content), orientation);
 }
 
 }  // namespace dic::image

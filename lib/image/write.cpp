@@ -7,6 +7,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "core/advice.hpp"
 #include "core/new_file.hpp"
 #include "image/codecs.hpp"
 #include "image/endings.hpp"
@@ -39,7 +40,7 @@ std::string checked_ending(const fs::path& path, const RasterFormat& image) {
 
 [[noreturn]] void refuse(const fs::path& path, int error) {
   throw FileError("'" + path.string() + "' cannot be written (" + std::generic_category().message(error) +
-                  "); free some space or choose another place.");
+                  "); " + core::advice_for_writing(error) + ".");
 }
 
 /// Writes a file completely or not at all.

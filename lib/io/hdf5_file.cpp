@@ -37,7 +37,8 @@ class Calls {
 
  private:
   [[noreturn]] void fail() const {
-    throw_cannot_write(path_, error_ != 0 ? std::generic_category().message(error_) : "HDF5 refused it");
+    if (error_ != 0) throw_cannot_write(path_, error_);
+    throw_cannot_write(path_, "HDF5 refused it");
   }
 
   SilentErrors silent_;

@@ -12,9 +12,11 @@
 
 namespace dic {
 
-/// Throws the FileError of a file that cannot be written: its name, the system's reason, what to do.
+/// Throws the FileError of a file that cannot be written: its name, the reason, what to do.
 [[noreturn]] DIC_INTERNAL_API void throw_cannot_write(const std::filesystem::path& path,
                                                       const std::string& reason);
+/// The same for an error of the system (errno).
+[[noreturn]] DIC_INTERNAL_API void throw_cannot_write(const std::filesystem::path& path, int error);
 
 /// A file that is written under a temporary name beside its own and renamed when it is whole, so that a
 /// failure leaves nothing half-written behind and an earlier file untouched; see NewFile.

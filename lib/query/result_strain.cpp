@@ -88,7 +88,7 @@ std::string read_text(const fs::path& path) {
 void copy_whole(const fs::path& from, const fs::path& to, const fs::path& shown) {
   std::error_code failure;
   fs::copy_file(from, to, fs::copy_options::overwrite_existing, failure);
-  if (failure) throw_cannot_write(shown, failure.message());
+  if (failure) throw_cannot_write(shown, failure.value());
 }
 
 /// Replaces the strain in the copy of a result.

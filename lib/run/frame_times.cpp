@@ -44,8 +44,8 @@ std::vector<double> read_times(const std::filesystem::path& file) {
 }
 
 FrameTimes::FrameTimes(const TrackJob& job, const FrameSource& source)
-    : fps_(job.fps > 0 || !job.times.empty() ? job.fps : source.frames_per_second().value_or(0)),
-      times_(job.times) {
+    : fps_(job.fps), times_(job.times), source_(job.fps > 0 || !job.times.empty() ? nullptr : &source) {
+  if (source_) fps_ = source.frames_per_second().value_or(0);
   const auto count = source.count();
   if (!times_.empty() && count && *count != std::ssize(times_))
     throw UsageError("There are " + std::to_string(times_.size()) + " times for " + std::to_string(*count) +
@@ -54,6 +54,7 @@ FrameTimes::FrameTimes(const TrackJob& job, const FrameSource& source)
 
 std::optional<double> FrameTimes::at(std::int64_t i) const {
   if (!times_.empty()) return i < std::ssize(times_) ? std::optional(times_[i]) : std::nullopt;
+  if (source_ && source_->time(0)) return source_->time(i);
   return fps_ > 0 ? std::optional(static_cast<double>(i) / fps_) : std::nullopt;
 }
 

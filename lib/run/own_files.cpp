@@ -130,7 +130,7 @@ void append_name(const fs::path& list, const std::string& name) {
   const bool is_written = file >= 0 && append(file, (ends_with_a_line(file) ? "" : "\n") + line_of(name));
   const int reason = errno;
   if (file >= 0) ::close(file);
-  if (!is_written) throw_cannot_write(list, std::generic_category().message(reason));
+  if (!is_written) throw_cannot_write(list, reason);
 }
 
 }  // namespace dic::run

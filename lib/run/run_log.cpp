@@ -94,9 +94,7 @@ class Reader {
 /// Returns false if the sync failed; file systems that do not support it are trusted.
 bool sync(int file) { return ::fdatasync(file) == 0 || errno == EINVAL || errno == EROFS; }
 
-[[noreturn]] void throw_failure(const std::filesystem::path& path) {
-  throw_cannot_write(path, std::generic_category().message(errno));
-}
+[[noreturn]] void throw_failure(const std::filesystem::path& path) { throw_cannot_write(path, errno); }
 
 }  // namespace
 

@@ -34,7 +34,7 @@ std::uint64_t checksum(std::span<const std::byte> state) {
 
 StateFile::StateFile(std::filesystem::path path) : path_(std::move(path)) {
   file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (file_ < 0) throw_cannot_write(path_, std::generic_category().message(errno));
+  if (file_ < 0) throw_cannot_write(path_, errno);
 }
 
 StateFile::~StateFile() {
@@ -48,7 +48,7 @@ void StateFile::write(std::int64_t frame, std::span<const std::byte> state) {
     while (size > 0) {
       const ssize_t n = ::pwrite(file_, from, size, static_cast<off_t>(at));
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) throw_cannot_write(path_, std::generic_category().message(errno));
+      if (n < 0) throw_cannot_write(path_, errno);
       from += n, at += static_cast<std::size_t>(n), size -= static_cast<std::size_t>(n);
     }
   };
@@ -58,7 +58,7 @@ void StateFile::write(std::int64_t frame, std::span<const std::byte> state) {
     // Both places are allocated at once, so that a disk that is full later still has room for the state of
     // the last frame it took.
     if (const int reason = ::posix_fallocate(file_, 0, static_cast<off_t>(2 * room)); reason != 0)
-      throw_cannot_write(path_, std::generic_category().message(reason));
+      throw_cannot_write(path_, reason);
   }
   const std::size_t begin = place_ * room;
   place_ = 1 - place_;

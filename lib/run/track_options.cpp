@@ -230,13 +230,13 @@ TrackOption max_memory() {
 
 TrackOption roi_mask() {
   const auto set = [](TrackJob& job, const std::string& file) {
-    job.roi.mask = file.empty() ? Image() : read_image(file);
+    job.roi.mask = file.empty() ? Image() : read_mask(file);
     job.roi_file = file;
   };
   return {.name = "roi",
           .kind = OptionKind::file,
           .placeholder = "FILE",
-          .help = "Region of interest: image of the reference's size, inside where not 0",
+          .help = "Region of interest: image of the reference's size, inside where not 0 and not transparent",
           .set = set,
           .get = [](const TrackJob& job) { return job.roi_file; }};
 }

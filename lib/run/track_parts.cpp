@@ -38,10 +38,15 @@ struct Sequence {
   std::size_t first_current = 0;  ///< 1 where the first file is the reference
 
   explicit Sequence(const TrackJob& job) : first_current(job.reference.empty() ? 1 : 0) {
-    if (!open_frames(job.frames)->reads_in_parallel())
+    const std::unique_ptr<FrameSource> source = open_frames(job.frames);
+    if (!source->reads_in_parallel())
       throw UsageError(
           "A video is decoded in order: several processes cannot share it; extract its frames first.");
     for (const fs::path& file : expand_frames(job.frames)) files.push_back(file);
+    if (source->count() != std::ssize(files))
+      throw UsageError(
+          "A file holds several frames: several processes cannot share it; save each frame as a file of its "
+          "own.");
     if (files.size() <= first_current)
       throw UsageError("Only one frame was given: give the reference and at least one frame more.");
   }

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "image/endings.hpp"
+#include "image/frame_file.hpp"
 
 namespace dic {
 
@@ -366,6 +367,9 @@ Image WatchedFolder::read(std::int64_t i) {
       continue;
     }
     try {
+      if (const std::int64_t frames = image::frames_in(file); frames > 1)
+        throw FileError("'" + file.string() + "' holds " + std::to_string(frames) +
+                        " frames, and a watched folder takes one of each file; measure it by itself.");
       Image image = read_image(file);
       if (file_stamp(file) == stamp) return image;
     } catch (const FileError&) {

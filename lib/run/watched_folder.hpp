@@ -28,6 +28,7 @@ class WatchedFolder final : public FrameSource {
   ~WatchedFolder() override;
 
   std::optional<std::int64_t> count() const override { return {}; }
+  std::filesystem::path file(std::int64_t i) const override { return path(i); }
   std::string name(std::int64_t i) const override;
   Image read(std::int64_t i) override;
   std::string stamp(std::int64_t i) const override;

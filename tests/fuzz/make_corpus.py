@@ -4,6 +4,7 @@ They are small, of every kind that the readers know, and made by dic and by the 
 """
 
 import json
+import struct
 import subprocess
 import sys
 import tempfile
@@ -46,10 +47,21 @@ def images(folder):
     picture = Image.fromarray(colour)
     for name, made in (("palette.png", picture.quantize(16)), ("alpha.png", picture.convert("LA")), ("bits.png", picture.convert("1")),
                        ("grey.jpg", Image.fromarray(grey)), ("colour.jpg", picture), ("cmyk.jpg", picture.convert("CMYK")),
-                       ("group4.tif", picture.convert("1"))):
+                       ("group4.tif", picture.convert("1")), ("cmyk.tif", picture.convert("CMYK")), ("opaque.png", picture.convert("RGBA")),
+                       ("colour.gif", picture)):
         options = {"compression": "group4"} if name == "group4.tif" else {}
         made.save(folder / name, **options)
         write("image", name, (folder / name).read_bytes())
+    exif = Image.Exif()
+    exif[0x112] = 6
+    for name in ("turned.jpg", "turned.png", "turned.webp"):
+        picture.save(folder / name, exif=exif)
+        write("image", name, (folder / name).read_bytes())
+    with tifffile.TiffWriter(folder / "raw.dng") as file:
+        file.write(np.zeros((3, 4, 3), np.uint8), photometric="rgb", subfiletype=1, subifds=1, metadata=None)
+        file.write(deep, photometric="cfa", subfiletype=0, metadata=None,
+                   extratags=[(33421, 3, 2, (2, 2), True), (33422, 1, 4, bytes([0, 1, 1, 2]), True)])
+    write("image", "raw.dng", (folder / "raw.dng").read_bytes())
     picture.save(folder / "progressive.jpg", progressive=True)
     write("image", "progressive.jpg", (folder / "progressive.jpg").read_bytes())
     tiffs = {"grey": (grey, {}), "strips": (grey, {"rowsperstrip": 5}), "tiles": (grey, {"tile": (16, 16)}), "deep": (deep, {}),
@@ -57,13 +69,51 @@ def images(folder):
              "big": (grey, {"bigtiff": True}), "motorola": (deep, {"byteorder": ">"}), "colour": (colour, {"photometric": "rgb"}),
              "planar": (np.moveaxis(colour, 2, 0), {"photometric": "rgb", "planarconfig": "separate"}),
              "white": (grey, {"photometric": "miniswhite"}), "zlib": (grey, {"compression": "zlib"}),
-             "predictor": (deep, {"compression": "zlib", "predictor": 2})}
+             "predictor": (deep, {"compression": "zlib", "predictor": 2}),
+             "stack": (np.stack([grey, grey]), {"photometric": "minisblack"}), "imagej": (np.stack([deep, deep]), {"imagej": True}),
+             "shared": (np.stack([grey, grey]), {"photometric": "minisblack", "truncate": True}),
+             "half": (real.astype(np.float16), {}), "whole": (grey.astype(np.uint32), {}), "bool": (grey > 99, {})}
     for name, (image, options) in tiffs.items():
         tifffile.imwrite(folder / "a.tif", image, **options)
         write("image", f"{name}.tif", (folder / "a.tif").read_bytes())
     for compression in ("packbits", "tiff_lzw", "jpeg"):
         Image.fromarray(grey).save(folder / "a.tif", compression=compression)
         write("image", f"{compression}.tif", (folder / "a.tif").read_bytes())
+
+
+def cine(packing, bits, times):
+    """A recording of two frames of 4x3 px; each of the frames has an annotation of 4 bytes."""
+    width, height, count = 4, 3, 2
+    pixel = {256: 10, 1024: 12}.get(packing, bits)
+    pixels = bytes(range(width * height * pixel // 8))
+    bitmap = struct.pack("<IiiHHI20x", 40, width, height, 1, bits, packing)
+    setup = bytearray(900)
+    setup[140:144] = b"ST" + struct.pack("<H", len(setup))
+    setup[768:772], setup[896:900] = struct.pack("<I", 1000), struct.pack("<I", min(pixel, 16))
+    block = struct.pack("<IHH", 8 + 8 * count, 1002, 0) + struct.pack("<2Q", 1 << 32, 3 << 31) if times else b""
+    table = 44 + len(bitmap) + len(setup) + len(block)
+    frame = struct.pack("<I4sI", 12, b"note", len(pixels)) + pixels
+    offsets = struct.pack("<2Q", table + 16, table + 16 + len(frame))
+    head = struct.pack("<2sHHHiIiIIIIQ", b"CI", 44, 0, 1, 0, count, 0, count, 44, 44 + len(bitmap), table, 0)
+    return head + bitmap + bytes(setup) + block + offsets + frame * count
+
+
+def recordings(folder):
+    for name, packing, bits, times in (("bytes", 0, 8, True), ("words", 0, 16, False), ("ten", 256, 16, True), ("twelve", 1024, 16, True),
+                                       ("colour", 0, 24, False)):
+        write("recording", f"{name}.cine", b"\0" + cine(packing, bits, times))
+    for bits in (8, 12, 16):
+        text = (f"#Camera Information Header\nRecord Rate(fps) : 60\nTotal Frame : 2\nImage Width : 4\nImage Height : 3\n"
+                f"Color Bit : {bits}\nFile Format : MRaw\nEffectiveBit Depth : 12\nEffectiveBit Side : Lower")
+        write("recording", f"{bits}.cih", b"\1" + text.encode() + b"\n\n" + bytes(range(24 * bits // 8)))
+    text = ("<cih><frameInfo><totalFrame>1</totalFrame></frameInfo><recordInfo><recordRate>60</recordRate></recordInfo><imageDataInfo>"
+            "<resolution><width>4</width><height>3</height></resolution><colorInfo><bit>8</bit></colorInfo></imageDataInfo></cih>")
+    write("recording", "new.cihx", b"\1" + text.encode() + b"\n\n" + bytes(range(12)))
+    for name, coder in (("film.avi", "MJPG"), ("film.mp4", "mp4v"), ("film.mkv", "MJPG")):
+        writer = cv2.VideoWriter(str(folder / name), cv2.VideoWriter.fourcc(*coder), 10, (16, 16))
+        writer.write(np.zeros((16, 16, 3), np.uint8))
+        writer.release()
+        write("recording", name, b"\2" + (folder / name).read_bytes())
 
 
 def settings(folder):
@@ -151,6 +201,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         images(folder)
+        recordings(folder)
         settings(folder)
         regions()
         cameras()

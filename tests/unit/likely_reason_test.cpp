@@ -51,6 +51,12 @@ std::string reason(const Image& frame, Status most = Status::low_correlation) {
 
 bool says(const std::string& reason, const char* word) { return reason.find(word) != std::string::npos; }
 
+TEST(LikelyReason, NamesARegionNarrowerThanHalfASubset) {
+  const std::string narrow = reason(image_of(texture(1.5, 1)), Status::masked);
+  EXPECT_TRUE(says(narrow, "inside the region")) << narrow;
+  EXPECT_FALSE(says(narrow, "same specimen"));
+}
+
 TEST(LikelyReason, NamesWhatTheFrameLooksLike) {
   const std::vector<double> same = texture(1.5, 1);
   EXPECT_TRUE(says(reason(image_of(same, 0.05)), "dark")) << reason(image_of(same, 0.05));

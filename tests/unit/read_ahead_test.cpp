@@ -19,6 +19,7 @@ class Source : public FrameSource {
   std::optional<std::int64_t> count() const override {
     return says_count_ ? std::optional<std::int64_t>(20) : std::nullopt;
   }
+  std::filesystem::path file(std::int64_t) const override { return {}; }
   std::string name(std::int64_t i) const override { return "frame " + std::to_string(i); }
   bool reads_in_parallel() const override { return parallel_; }
   Image read(std::int64_t i) override {

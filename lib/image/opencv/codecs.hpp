@@ -8,7 +8,7 @@ namespace dic::image {
 
 // The entries of the table OpenCvCodecs.
 
-Image decode_with_opencv(std::vector<std::uint8_t> bytes);
+Image decode_with_opencv(std::vector<std::uint8_t> bytes, Content content);
 std::vector<std::uint8_t> encode_with_opencv(const std::string& ending, const Raster& image);
 std::unique_ptr<FrameSource> open_video_with_opencv(const std::filesystem::path& path);
 

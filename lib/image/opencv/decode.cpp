@@ -75,6 +75,20 @@ Image grey_from_bgr_as(const cv::Mat& image, ScalarType type) {
   return grey;
 }
 
+/// The last of four channels; an empty image if there are fewer.
+Image alpha_of(const cv::Mat& image) {
+  constexpr int kWithAlpha = 4;
+  if (image.channels() != kWithAlpha) return {};
+  Image alpha({image.cols, image.rows}, scalar_type(image.depth()));
+  visit_scalar(alpha.type(), [&](auto element) {
+    using T = decltype(element);
+    for (int y = 0; y < image.rows; ++y)
+      for (int x = 0; x < image.cols; ++x)
+        alpha.row<T>(y)[x] = image.ptr<T>(y)[kWithAlpha * x + kWithAlpha - 1];
+  });
+  return alpha;
+}
+
 }  // namespace
 
 Image grey_from_bgr(const cv::Mat& image) {
@@ -84,13 +98,14 @@ Image grey_from_bgr(const cv::Mat& image) {
   return grey_from_bgr_as<float>(image, type);
 }
 
-Image decode_with_opencv(std::vector<std::uint8_t> bytes) {
+Image decode_with_opencv(std::vector<std::uint8_t> bytes, Content content) {
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     throw Refusal("is too large: files of this format are read up to 2 GiB; crop or bin it.");
   ImageAllocator allocator(bytes.size());
   cv::Mat image;
   image.allocator = &allocator;
   decode(std::move(bytes), image);
+  if (content == Content::alpha) return alpha_of(image);
   return image.channels() == 1 ? std::move(allocator.image) : grey_from_bgr(image);
 }
 

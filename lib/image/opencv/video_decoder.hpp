@@ -14,9 +14,11 @@ class VideoDecoder {
   virtual ~VideoDecoder() = default;
   /// Goes to the next frame, with the first call to the first frame; returns false at the end.
   virtual bool advance() = 0;
-  /// Gets the current frame as BGR; returns false if it cannot be decoded.
+  /// Gets the current frame as BGR, as it is stored; returns false if it cannot be decoded.
   virtual bool retrieve(cv::Mat& frame) = 0;
-  std::optional<std::int64_t> count;        // number of frames according to the file
+  /// Time at which the current frame is shown, s; none if it is not known.
+  virtual std::optional<double> time() const = 0;
+  std::optional<std::int64_t> count;        // number of frames according to the file, perhaps an estimate
   std::optional<double> frames_per_second;  // frame rate according to the file
 };
 

@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -58,6 +60,18 @@ class ChildProcess {
     return done;
   }
 
+  std::string read_all() {
+    constexpr std::size_t kPiece = 1 << 16;
+    std::string text;
+    for (std::size_t got = kPiece; got == kPiece;) {
+      const std::size_t before = text.size();
+      text.resize(before + kPiece);
+      got = read(text.data() + before, kPiece);
+      text.resize(before + got);
+    }
+    return text;
+  }
+
   /// Waits for the program, whose output has ended; true if it succeeded.
   bool succeeded() { return process_ >= 0 && wait() == 0; }
 
@@ -77,23 +91,33 @@ class ChildProcess {
 /// The path with "file:" in front, so that it is never taken for an option, a pattern or an address.
 std::string input_name(const std::filesystem::path& path) { return "file:" + path.string(); }
 
-using Properties = std::map<std::string, std::string>;
+/// What ffprobe says about the first video stream, and the times of its frames in the order of their display,
+/// s.
+struct Stream {
+  std::map<std::string, std::string> properties;
+  std::vector<double> times;
+};
 
-/// The lines "name=value" about the first video stream; empty if ffprobe finds none.
-Properties probe(const std::filesystem::path& path) {
+/// Reads lines "name=value"; the stream is empty if ffprobe finds none.
+Stream probe(const std::filesystem::path& path) {
   ChildProcess ffprobe({"ffprobe", "-v", "error", "-protocol_whitelist", "file", "-select_streams", "v:0",
-                        "-show_entries", "stream=width,height,avg_frame_rate,nb_frames", "-of",
-                        "default=noprint_wrappers=1", input_name(path)});
-  std::string text(4096, '\0');
-  text.resize(ffprobe.read(text.data(), text.size()));
-  Properties properties;
-  if (!ffprobe.succeeded()) return properties;
+                        "-show_entries", "stream=width,height,avg_frame_rate,nb_frames:packet=pts_time",
+                        "-of", "default=noprint_wrappers=1", input_name(path)});
+  const std::string text = ffprobe.read_all();
+  Stream stream;
+  if (!ffprobe.succeeded()) return stream;
   for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string line = text.substr(begin, end - begin);
-    if (const auto sign = line.find('='); sign != std::string::npos)
-      properties.try_emplace(line.substr(0, sign), line.substr(sign + 1));
+    const auto sign = line.find('=');
+    if (sign == std::string::npos) continue;
+    const std::string name = line.substr(0, sign), value = line.substr(sign + 1);
+    if (name == "pts_time")
+      stream.times.push_back(std::strtod(value.c_str(), nullptr));
+    else
+      stream.properties.try_emplace(name, value);
   }
-  return properties;
+  std::ranges::sort(stream.times);
+  return stream;
 }
 
 /// Parses a number; 0 if the text is not a number ("N/A").
@@ -114,8 +138,9 @@ std::optional<double> rate(const std::string& text) {
 
 class FfmpegDecoder : public VideoDecoder {
  public:
-  FfmpegDecoder(const std::filesystem::path& path, int width, int height)
+  FfmpegDecoder(const std::filesystem::path& path, int width, int height, std::vector<double> times)
       : frame_(height, width, CV_8UC3),
+        times_(std::move(times)),
         // Every frame of the file once, regardless of time stamps, and without the rotation noted in it.
         ffmpeg_({"ffmpeg", "-nostdin", "-v", "error", "-protocol_whitelist", "file", "-noautorotate", "-i",
                  input_name(path), "-map", "0:v:0", "-vsync", "passthrough", "-f", "rawvideo", "-pix_fmt",
@@ -123,7 +148,13 @@ class FfmpegDecoder : public VideoDecoder {
 
   bool advance() override {
     const std::size_t size = frame_.total() * frame_.elemSize();
+    ++position_;
     return ffmpeg_.read(frame_.data, size) == size;
+  }
+
+  std::optional<double> time() const override {
+    return position_ < std::ssize(times_) ? std::optional(times_[static_cast<std::size_t>(position_)])
+                                          : std::nullopt;
   }
 
   bool retrieve(cv::Mat& frame) override {
@@ -133,16 +164,19 @@ class FfmpegDecoder : public VideoDecoder {
 
  private:
   cv::Mat frame_;
+  std::vector<double> times_;
+  std::ptrdiff_t position_ = -1;
   ChildProcess ffmpeg_;
 };
 
 }  // namespace
 
 std::unique_ptr<VideoDecoder> decode_video_with_ffmpeg(const std::filesystem::path& path) {
-  Properties properties = probe(path);
+  auto [properties, times] = probe(path);
   const std::int64_t width = number(properties["width"]), height = number(properties["height"]);
   if (width <= 0 || height <= 0 || width > kMaxPixels / height) return nullptr;
-  auto decoder = std::make_unique<FfmpegDecoder>(path, static_cast<int>(width), static_cast<int>(height));
+  auto decoder = std::make_unique<FfmpegDecoder>(path, static_cast<int>(width), static_cast<int>(height),
+                                                 std::move(times));
   if (const std::int64_t count = number(properties["nb_frames"]); count > 0) decoder->count = count;
   decoder->frames_per_second = rate(properties["avg_frame_rate"]);
   return decoder;

@@ -25,6 +25,7 @@ class OpenCvDecoder : public VideoDecoder {
       count = std::llround(frames);
     if (const double fps = video_.get(cv::CAP_PROP_FPS); std::isfinite(fps) && fps > 0)
       frames_per_second = fps;
+    video_.set(cv::CAP_PROP_ORIENTATION_AUTO, 0);  // version 4.6 turns by 180 degrees too much
     return true;
   }
 
@@ -36,6 +37,14 @@ class OpenCvDecoder : public VideoDecoder {
   bool retrieve(cv::Mat& frame) override {
     const QuietCerr quiet;
     return video_.retrieve(frame) && !frame.empty();
+  }
+
+  std::optional<double> time() const override {
+    const QuietCerr quiet;
+    const double milliseconds = video_.get(cv::CAP_PROP_POS_MSEC);
+    // Backends without time stamps return 0 for every frame.
+    if (!std::isfinite(milliseconds) || milliseconds < 0) return {};
+    return milliseconds / 1000;
   }
 
  private:

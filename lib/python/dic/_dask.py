@@ -69,9 +69,12 @@ def _listed(frames, reference):
     is_array = isinstance(frames, np.ndarray) or hasattr(frames, "dims")
     frames = np.asarray(frames) if is_array else list(frames)
     if len(frames) and not is_array and all(map(_images.is_path, frames)):
-        if not _dic.open_frames([os.fspath(path) for path in frames]).reads_in_parallel():
+        source = _dic.open_frames([os.fspath(path) for path in frames])
+        if not source.reads_in_parallel():
             raise _dic.UsageError("A video is decoded in order: workers cannot share it; extract its frames first.")
         frames = [os.path.abspath(path) for path in _dic.expand_frames([os.fspath(path) for path in frames])]
+        if source.count() != len(frames):
+            raise _dic.UsageError("A file holds several frames: workers cannot share it; save each as a file of its own.")
     if reference is not None:
         return frames, os.path.abspath(reference) if _images.is_path(reference) else reference, None
     if len(frames) < 2:

@@ -65,6 +65,8 @@ def mask(value):
     """A mask as uint8 [y, x]; None stays None."""
     if value is None:
         return None
+    if is_path(value):
+        return _dic.read_mask(value)
     found = image(value)
     return found.view(np.uint8) if isinstance(found, np.ndarray) and found.dtype == bool else found
 
@@ -91,12 +93,28 @@ def _read_ahead(source):
                 return
 
 
-def frames(value):
-    """An iterator over pairs of name and image, and their number or None."""
+def source_of(value):
+    """The FrameSource of files; None of images."""
     if is_path(value):
         value = [value]
     if isinstance(value, (list, tuple)) and value and all(map(is_path, value)):
-        source = _dic.open_frames([os.fspath(path) for path in value])
+        return _dic.open_frames([os.fspath(path) for path in value])
+    return None
+
+
+def frames(value, source=None):
+    """An iterator over pairs of name and image, and their number or None. source: what source_of(value) returned."""
+    source = source or source_of(value)
+    if source is not None:
         return _read_ahead(source), source.count()
     count = len(value) if hasattr(value, "__len__") else None
     return ((f"frame_{i:04d}", image(one)) for i, one in enumerate(value)), count
+
+
+def times_of(source, indices):
+    """Times of frames that were read, s, as the file notes them or by its frame rate; None if it says neither."""
+    noted = [source.time(int(index)) for index in indices]
+    if noted and None not in noted:
+        return np.array(noted)
+    rate = source.frames_per_second()
+    return np.asarray(indices) / rate if rate and all(time is None for time in noted) else None

@@ -231,7 +231,8 @@ def _track_on_workers(client, frames, reference, roi, times, fps, progress, opti
 
 
 def _track_in_memory(frames, reference, roi, times, fps, progress, options, warn=_warn):
-    images, count = _images.frames(frames)
+    source = _images.source_of(frames)
+    images, count = _images.frames(frames, source)
     times, first = _seconds(times), 0
     name = os.fspath(reference) if _images.is_path(reference) else ""
     if reference is None:
@@ -265,7 +266,10 @@ def _track_in_memory(frames, reference, roi, times, fps, progress, options, warn
             names[index] = (number, frame_name)
         while (result := stream.wait()) is not None:
             take(result)
-    return builder.dataset(_time_axis(times, fps, indices, number + first))
+    axis = _time_axis(times, fps, indices, number + first)
+    if axis is None and source is not None:
+        axis = _images.times_of(source, indices)
+    return builder.dataset(axis)
 
 
 def _track_into_files(client, frames, reference, roi, times, fps, progress, options):
@@ -311,7 +315,7 @@ def track(frames: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | It
     roi: region of interest: mask [y, x], inside where not 0, or a file.
     output: folder that gets what `dic track` writes: result.vtkhdf, run.json, pictures. Frames are files then.
     times, fps: seconds, one for each of `frames` (or a file of them), or frames per second, the first of `frames`
-        at 0 s: a coordinate `time` in s.
+        at 0 s: a coordinate `time` in s. Without them, what a video or recording notes.
     progress: shows a progress bar; None = where there is a terminal.
     client: a dask.distributed.Client, whose workers then measure runs of frames that follow each other. Files have to
         be where workers see them, too. Needs the strategy `first`, the default.

@@ -15,10 +15,12 @@ namespace dic::python {
 
 namespace {
 
+/// Reads a file by one of the functions of <dic/image_io.hpp>.
+template <Image (*kRead)(const std::filesystem::path&)>
 NumpyArray read_file(const std::filesystem::path& path) {
   return numpy_of([&] {
     const nb::gil_scoped_release others_run;
-    return read_image(path);
+    return kRead(path);
   }());
 }
 
@@ -69,10 +71,19 @@ nb::dict information() {
 
 void add_images(nb::module_& module) {
   using namespace nb::literals;
-  module.def("read_image", &read_file, "path"_a,
-             "Reads an image file as grey values.\n\n"
-             "Returns an array [y, x] of uint8, uint16 or float32, as the file has them; colour becomes grey "
-             "(ITU-R BT.601). PNG, TIFF, BMP, JPEG, PGM. Raises FileError.");
+  module.def(
+      "read_image", &read_file<read_image>, "path"_a,
+      "Reads an image file as grey values.\n\n"
+      "Returns an array [y, x] of uint8, uint16 or float32, as the file has them; colour becomes grey "
+      "(ITU-R BT.601), the orientation noted in the file is applied. PNG, TIFF, BMP, JPEG, PGM, GIF; of "
+      "several pages the first picture. Raises FileError.");
+  module.def(
+      "read_mask", &read_file<read_mask>, "path"_a,
+      "Reads a mask, as roi= takes it: an array [y, x] of uint8, 255 inside, 0 outside. Raises FileError.");
+  module.def(
+      "read_opacity", &read_file<read_opacity>, "path"_a,
+      "Where the pixels of an image file are opaque: an array [y, x] of uint8, 255 there; of size 0 if all "
+      "are. Raises FileError.");
   module.def(
       "write_image", &write_file, "path"_a, "image"_a,
       "Writes an array [y, x] of uint8 or uint16 (PNG, TIFF, BMP, PGM by the ending) or float32 (TIFF). "
@@ -86,6 +97,12 @@ void add_images(nb::module_& module) {
       .def("read", &read_frame, "i"_a,
            "Frame i as an array [y, x]. A video is read in order. Raises FileError, and IndexError past the "
            "end.")
+      .def("frames_per_second", &FrameSource::frames_per_second,
+           "Frame rate of a video or a recording; None if it is not known.")
+      .def("time", &FrameSource::time, "i"_a,
+           "Time of frame i, s from the first, where the file notes it; else None. A video knows those that "
+           "were "
+           "read.")
       .def("reads_in_parallel", &FrameSource::reads_in_parallel,
            "Whether several threads may read at once, in any order.");
   module.def("open_frames", &open_frames, "arguments"_a, nb::call_guard<nb::gil_scoped_release>(),

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cerrno>
+#include <string>
+
+namespace dic::core {
+
+/// What helps when a process or the machine has too many files open; empty for other errors.
+inline std::string advice_for_open_files(int error) {
+  if (error == EMFILE) return "this process may open no more files: raise the limit (ulimit -n)";
+  if (error == ENFILE) return "the machine has too many open files: close other programs";
+  return {};
+}
+
+/// What the user can do about an error (errno) of reading a file: the end of a sentence.
+inline std::string advice_for_reading(int error) {
+  const std::string files = advice_for_open_files(error);
+  return files.empty() ? "check the file and its permissions" : files;
+}
+
+/// What the user can do about an error (errno) of writing a file: the end of a sentence. 0 = unknown.
+inline std::string advice_for_writing(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return "free some space or choose another place";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "check your rights there or choose another place";
+    case EMFILE:
+    case ENFILE:
+      return advice_for_open_files(error);
+    default:
+      return "free some space, check your rights there or choose another place";
+  }
+}
+
+}  // namespace dic::core

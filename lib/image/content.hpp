@@ -1,0 +1,15 @@
+#pragma once
+
+namespace dic::image {
+
+/// What is decoded of an image file.
+enum class Content {
+  grey,
+  /// Like grey, but as programs that write masks mean it: the stored values, where they store 0 for the
+  /// outside and show it white.
+  mask,
+  /// The opacity, from 0; an empty image if the file has none.
+  alpha,
+};
+
+}  // namespace dic::image
