@@ -40,7 +40,7 @@ void run_export(ExportFlags& flags) {
     export_result(
         job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
   }
-  if (!flags.quiet) std::printf("%s was written.\n", job.output.c_str());
+  if (!flags.quiet) std::printf("%s was written.\n", printable(job.output.string()).c_str());
 }
 
 }  // namespace

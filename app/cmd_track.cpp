@@ -179,7 +179,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
   if (!speaks) return;
   if (summary.was_complete) {
     if (!flags.quiet)
-      std::printf("%s holds all %zu frames: nothing is left to do.\n", job.output.c_str(),
+      std::printf("%s holds all %zu frames: nothing is left to do.\n", printable(job.output.string()).c_str(),
                   summary.frames.size());
     return;
   }
