@@ -70,9 +70,10 @@ void add_options(CLI::App& command, CalibrateFlags& flags) {
 
 void print_image(const CalibrationImage& image) {
   if (image.problem.empty())
-    std::printf("  %8.4f px  %4zu points  %s\n", image.rms, image.points.size(), image.file.c_str());
+    std::printf("  %8.4f px  %4zu points  %s\n", image.rms, image.points.size(),
+                printable(image.file).c_str());
   else
-    std::printf("  not used  %s: %s\n", image.file.c_str(), image.problem.c_str());
+    std::printf("  not used  %s: %s\n", printable(image.file).c_str(), printable(image.problem).c_str());
 }
 
 void print_lens(const Calibration& c) {
@@ -109,11 +110,11 @@ void run_calibrate(CalibrateFlags& flags) {
       flags.picture.empty() ? fs::path(flags.output).replace_extension("png").string() : flags.picture;
   write_camera(flags.output, calibration.camera, calibration_json(calibration, command_line()));
   write_residual_picture(picture, calibration);
-  for (const std::string& warning : calibration.warnings) std::cerr << "dic: " << warning << '\n';
+  for (const std::string& warning : calibration.warnings) std::cerr << "dic: " << printable(warning) << '\n';
   if (flags.quiet) return;
   if (calibration.deviations) print_lens(calibration);
   if (calibration.plane) print_plane(calibration);
-  std::printf("Wrote %s and %s.\n", flags.output.c_str(), picture.c_str());
+  std::printf("Wrote %s and %s.\n", printable(flags.output).c_str(), printable(picture).c_str());
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ void run_export(ExportFlags& flags) {
     notes = export_result(
         job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
   }
-  for (const std::string& note : notes) std::cerr << "dic: " << note << "\n";
-  if (!flags.quiet) std::printf("%s was written.\n", job.output.c_str());
+  for (const std::string& note : notes) std::cerr << "dic: " << printable(note) << "\n";
+  if (!flags.quiet) std::printf("%s was written.\n", printable(job.output.string()).c_str());
 }
 
 }  // namespace

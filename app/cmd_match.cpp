@@ -175,7 +175,7 @@ class MatchRun {
       } catch (const FileError& e) {
         if (images_.count() == 1) throw;
         ++skipped;
-        std::cerr << "dic: warning: skipped: " << e.what() << '\n';
+        std::cerr << "dic: warning: skipped: " << printable(e.what()) << '\n';
         continue;
       }
       if (!image) break;

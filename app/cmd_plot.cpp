@@ -54,13 +54,14 @@ void run_plot(PlotFlags& flags) {
         stderr,
         "dic: warning: %d frames have no image under the field. %s Name the images with --images, or "
         "leave them out with --no-image.\n",
-        summary.without_image, summary.image_problem.c_str());
+        summary.without_image, printable(summary.image_problem).c_str());
   if (flags.quiet) return;
   if (summary.files.size() == 1)
-    std::printf("Wrote %s.\n", summary.files.front().c_str());
+    std::printf("Wrote %s.\n", printable(summary.files.front().string()).c_str());
   else
     std::printf("Wrote %zu figures into %s, %s to %s.\n", summary.files.size(), job.output.c_str(),
-                summary.files.front().filename().c_str(), summary.files.back().filename().c_str());
+                printable(summary.files.front().filename().string()).c_str(),
+                printable(summary.files.back().filename().string()).c_str());
 }
 
 void add_content(CLI::App& command, PlotFlags& flags) {

@@ -140,7 +140,7 @@ void print(const ProbeHistory& history) {
     if (history.time_unit == "s")
       std::printf("%-24g", history.frames[f].time);
     else
-      std::printf("%-24s", history.frames[f].file.c_str());
+      std::printf("%-24s", printable(history.frames[f].file).c_str());
     for (std::size_t k = 0; k < shown; ++k)
       std::isnan(all[k].values[f]) ? std::printf(" %13s", "-") : std::printf(" %13.5g", all[k].values[f]);
     std::printf("\n");
@@ -199,7 +199,8 @@ void run_probe(ProbeFlags& flags) {
   print(history);
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  std::printf("\n%s %s in %s\n", list.c_str(), names.size() > 1 ? "are" : "is", flags.output.c_str());
+  std::printf("\n%s %s in %s\n", list.c_str(), names.size() > 1 ? "are" : "is",
+              printable(flags.output).c_str());
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void run_report(const ReportFlags& flags) {
   if (images.empty() && !flags.no_image)
     std::fprintf(stderr,
                  "dic: the images were not found: name them after the result to show the reference.\n");
-  std::printf("%s: %.1f MB; any browser opens it, also without a network\n", flags.output.c_str(),
+  std::printf("%s: %.1f MB; any browser opens it, also without a network\n", printable(flags.output).c_str(),
               static_cast<double>(html.size()) * 1e-6);
 }
 

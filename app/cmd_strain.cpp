@@ -28,7 +28,7 @@ void print(const ResultStrainJob& job, const std::filesystem::path& written) {
   const int gauge = (job.strain.window - 1) * result.grid().step + result.info().subset;
   std::printf("Strain (%s, window %d points, virtual strain gauge %d px) of %d frames is in %s\n",
               std::string(to_string(job.strain.measure)).c_str(), job.strain.window, gauge,
-              result.frame_count(), written.c_str());
+              result.frame_count(), printable(written.string()).c_str());
 }
 
 void run_strain(const CLI::App& command, StrainFlags& flags) {

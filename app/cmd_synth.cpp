@@ -107,8 +107,8 @@ void run_synth(SynthCommand& flags) {
     options.amounts.push_back(static_cast<double>(i) / (flags.frames - 1));
   if (!flags.camera.empty()) options.camera = read_camera(flags.camera);
   synth_sequence(options, flags.output, flags.truth_step, command_line());
-  std::cout << "Wrote " << flags.frames << " frames, truth.csv and truth.h5 to " << flags.output << " (seed "
-            << options.seed << ").\n";
+  std::cout << "Wrote " << flags.frames << " frames, truth.csv and truth.h5 to " << printable(flags.output)
+            << " (seed " << options.seed << ").\n";
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ void save_under_shown_names(CLI::App& command, const TrackJob& job) {
 }
 
 void print_was_complete(const TrackJob& job, const TrackSummary& summary) {
-  std::printf("%s holds all %zu frames: ", job.output.c_str(), summary.frames.size());
+  std::printf("%s holds all %zu frames: ", printable(job.output.string()).c_str(), summary.frames.size());
   if (summary.frames_drawn == 0)
     std::printf("nothing is left to do.\n");
   else

@@ -57,7 +57,8 @@ void run_vsg(VsgFlags& flags) {
   write_vsg(folder, results);
   if (flags.quiet) return;
   print(results);
-  std::printf("\nvsg.csv, vsg.json, vsg_resolution.png and vsg_peak.png are in %s\n", flags.output.c_str());
+  std::printf("\nvsg.csv, vsg.json, vsg_resolution.png and vsg_peak.png are in %s\n",
+              printable(flags.output).c_str());
 }
 
 }  // namespace

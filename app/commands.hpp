@@ -52,6 +52,9 @@ void refuse_input(const std::string& option, const std::filesystem::path& output
 /// True for result.vtkhdf and for a folder that contains it.
 bool is_result(const std::filesystem::path& path);
 
+/// The text with "?" for control characters but line ends, which names of files may have and terminals obey.
+std::string printable(const std::string& text);
+
 /// The bytes of a file. Throws FileError.
 std::string read_text(const std::string& file);
 

@@ -49,7 +49,7 @@ constexpr const char* kMainExamples =
     "dic help COMMAND lists the options of a command. The guide is ";
 
 int fail(const std::string& message, ExitCode code) {
-  std::cerr << "dic: " << message << '\n';
+  std::cerr << "dic: " << printable(message) << '\n';
   return code;
 }
 

@@ -7,6 +7,8 @@
 #include <iostream>
 #include <limits>
 
+#include "commands.hpp"
+
 namespace dic::app {
 
 namespace {
@@ -61,7 +63,8 @@ void MatchReport::print_table_row(const MatchRow& row) const {
   constexpr int kWidths[] = {10, 10, 10, 10, 8, 9, 7, 10, 10}, kDigits[] = {3, 3, 3, 3, 4, 3, 3, 3, 3};
   for (std::size_t k = 0; k < (tracks_ ? 9 : 7); ++k) print_number(kWidths[k], kDigits[k], numbers[k]);
   if (tracks_) print_number(6, 0, row.track->track < 0 ? kNone : row.track->track);
-  std::printf(" %s%s in %s\n", row.match ? "" : "no match of ", row.template_name.c_str(), row.image.c_str());
+  std::printf(" %s%s in %s\n", row.match ? "" : "no match of ", printable(row.template_name).c_str(),
+              printable(row.image).c_str());
 }
 
 void MatchReport::print_csv_row(const MatchRow& row) const {

@@ -23,4 +23,18 @@ std::string read_text(const std::string& file) {
   return text.str();
 }
 
+std::string printable(const std::string& text) {
+  const auto byte = [&](std::size_t at) {
+    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
+  };
+  std::string shown;
+  for (std::size_t k = 0; k < text.size(); ++k) {
+    const bool is_two_bytes = byte(k) == 0xc2 && byte(k + 1) >= 0x80 && byte(k + 1) < 0xa0;  // UTF-8
+    const bool is_control = (byte(k) < 0x20 && byte(k) != '\n') || byte(k) == 0x7f || is_two_bytes;
+    shown += is_control ? '?' : text[k];
+    if (is_two_bytes) ++k;
+  }
+  return shown;
+}
+
 }  // namespace dic::app

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <string>
 
+#include "commands.hpp"
+
 namespace dic::app {
 
 namespace {
@@ -27,11 +29,11 @@ std::int64_t processed_frames(const TrackSummary& summary) {
 
 void print_frame(const TrackSummary& summary, const FrameSummary& frame) {
   if (!was_processed(frame)) {
-    std::printf("%-28s skipped\n", frame.file.c_str());
+    std::printf("%-28s skipped\n", printable(frame.file).c_str());
     return;
   }
   const auto measured = measured_points(frame);
-  std::printf("%-28s %9lld %8lld", frame.file.c_str(), static_cast<long long>(measured),
+  std::printf("%-28s %9lld %8lld", printable(frame.file).c_str(), static_cast<long long>(measured),
               static_cast<long long>(summary.points - measured));
   if (measured > 0)
     std::printf(" %12.4f %12.4f %9.4f\n", frame.mean_u, frame.mean_v, frame.mean_zncc);
@@ -67,7 +69,7 @@ void print_extreme(const TrackSummary& summary, std::size_t component, bool larg
   }
   if (found)
     std::printf("       %s %10.3e at (%.6g, %.6g) in %s\n", largest ? "largest " : "smallest",
-                of(*found).value, of(*found).x, of(*found).y, found->file.c_str());
+                of(*found).value, of(*found).x, of(*found).y, printable(found->file).c_str());
 }
 
 void print_strain(const TrackJob& job, const TrackSummary& summary) {
@@ -76,8 +78,8 @@ void print_strain(const TrackJob& job, const TrackSummary& summary) {
     if (was_processed(frame) && !std::isnan(frame.strain[0].mean)) last = &frame;
   if (!last) return;
   std::printf("\nStrain (%s, gauge length %d px) of %s, its extremes over all frames; positions in %s\n",
-              std::string(to_string(job.options.strain.measure)).c_str(), summary.gauge, last->file.c_str(),
-              job.scale() > 0 ? "mm" : "px");
+              std::string(to_string(job.options.strain.measure)).c_str(), summary.gauge,
+              printable(last->file).c_str(), job.scale() > 0 ? "mm" : "px");
   for (std::size_t k = 0; k < kStrainComponents.size(); ++k) {
     const FrameSummary::Strain& strain = last->strain[k];
     std::printf("%-6s mean     %10.3e  sd %.3e  predicted sigma %.3e\n",
@@ -144,7 +146,7 @@ void print_pictures(const TrackJob& job, const TrackSummary& summary) {
 }
 
 void print_files(const TrackJob& job, const TrackSummary& summary) {
-  std::printf("\nResults in %s:\n", job.output.c_str());
+  std::printf("\nResults in %s:\n", printable(job.output.string()).c_str());
   std::printf("  result.vtkhdf  all fields of all frames: ParaView 5.12+, Python (h5py), MATLAB (h5read)\n");
   if (job.csv) std::printf("  csv/           one table per frame\n");
   print_pictures(job, summary);
@@ -203,8 +205,8 @@ std::string mask_text(const TrackJob& job) {
 }  // namespace
 
 void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_frames) {
-  std::printf("Reference   %s, %d x %d px%s\n", summary.reference.c_str(), summary.image.width,
-              summary.image.height, mask_text(job).c_str());
+  std::printf("Reference   %s, %d x %d px%s\n", printable(summary.reference).c_str(), summary.image.width,
+              summary.image.height, printable(mask_text(job)).c_str());
   std::printf("Measured    %lld of %zu frames%s, %lld points each (subset %d, step %d, order %d)\n",
               static_cast<long long>(processed_frames(summary)), summary.frames.size(),
               summary.interrupted ? " until the interruption" : "", static_cast<long long>(summary.points),
@@ -229,10 +231,10 @@ void print_warnings(const TrackJob& job, const TrackSummary& summary) {
   std::int64_t measured = 0;
   for (const FrameSummary& frame : summary.frames) {
     measured += measured_points(frame);
-    if (!was_processed(frame)) std::fprintf(stderr, "dic: skipped: %s\n", frame.error.c_str());
+    if (!was_processed(frame)) std::fprintf(stderr, "dic: skipped: %s\n", printable(frame.error).c_str());
   }
   if (const std::string warning = unmatched_warning(job, summary); !warning.empty())
-    std::fprintf(stderr, "dic: warning: %s\n", warning.c_str());
+    std::fprintf(stderr, "dic: warning: %s\n", printable(warning).c_str());
   if (job.noise_floor && summary.noise_curve.empty() && measured > 0)
     std::fprintf(stderr,
                  "dic: warning: no curve of the noise: every frame moved by more than half a pixel, or the "

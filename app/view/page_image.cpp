@@ -15,25 +15,25 @@ namespace {
 template <typename T>
 std::vector<T> reduced_values(ImageView image, const PageImage& page) {
   std::vector<T> values(static_cast<std::size_t>(page.width) * page.height);
-  const int n = page.reduced;
+  const int n = page.reduced, columns = std::min(n, image.width), rows = std::min(n, image.height);
   for (int y = 0; y < page.height; ++y)
     for (int x = 0; x < page.width; ++x) {
       double sum = 0;
-      for (int j = 0; j < n; ++j)
-        for (int i = 0; i < n; ++i) sum += image.row<T>(y * n + j)[x * n + i];
-      const double mean = sum / (n * n);
+      for (int j = 0; j < rows; ++j)
+        for (int i = 0; i < columns; ++i) sum += image.row<T>(y * n + j)[x * n + i];
+      const double mean = sum / (columns * rows);
       values[static_cast<std::size_t>(y) * page.width + x] =
           static_cast<T>(std::is_floating_point_v<T> ? mean : std::round(mean));
     }
   return values;
 }
 
-/// Reads size and type of an image only.
+/// Reads size and type of an image only. An image that is narrower than `reduced` px keeps one column.
 PageImage described(ImageView image, int longest) {
   PageImage page;
   page.reduced = (std::max(image.width, image.height) + longest - 1) / longest;
-  page.width = image.width / page.reduced;
-  page.height = image.height / page.reduced;
+  page.width = std::max(image.width / page.reduced, 1);
+  page.height = std::max(image.height / page.reduced, 1);
   page.type = image.type;
   return page;
 }

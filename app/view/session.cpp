@@ -270,7 +270,7 @@ PageAnswer Session::post(const std::string& what, const Json& asked) {
 Json Session::state() {
   Json json;
   json["version"] = version();
-  json["result"] = result_ != nullptr;
+  json["result"] = has_result();
   json["running"] = measurement_.running();
   json["options"] = option_list();
   Json values = settings_of(input_.settings);
@@ -303,6 +303,11 @@ const Image& Session::reference() {
   return *reference_;
 }
 
+bool Session::has_result() {
+  const std::lock_guard lock(mutex_);
+  return !measurement_.running() && (result_ || !reopens_.empty() || measurement_.finished());
+}
+
 std::shared_ptr<const Result> Session::result() {
   // Libraries of HDF5 may be without thread safety.
   if (measurement_.running()) throw UsageError("A measurement is under way.");
@@ -310,7 +315,7 @@ std::shared_ptr<const Result> Session::result() {
   if (const auto folder = measurement_.finished();
       folder && (!result_ || result_->path().parent_path() != *folder))
     result_ = std::make_shared<const Result>(*folder);
-  if (!result_ && !grows_at_.empty()) result_ = std::make_shared<const Result>(grows_at_);
+  if (!result_ && !reopens_.empty()) result_ = std::make_shared<const Result>(reopens_);
   if (!result_) throw UsageError("There is no result yet.");
   return result_;
 }
@@ -328,7 +333,7 @@ Json Session::grown(int from) {
     // time.
     if (stamp != stamp_ && result_ && result_->path() == path && result_.use_count() == 1) {
       result_.reset();
-      grows_at_ = path;
+      reopens_ = path;
       result_ = std::make_shared<const Result>(path);
       stamp_ = stamp;
     }
@@ -382,8 +387,11 @@ Json Session::start(const std::string& toml, bool force) {
   job.command = input_.command;
   {
     const std::lock_guard lock(mutex_);
+    if (const auto folder = measurement_.finished())
+      reopens_ = *folder;
+    else if (result_)
+      reopens_ = result_->path();
     result_ = nullptr;  // the run may replace the file, so nobody may read it meanwhile
-    grows_at_.clear();
   }
   measurement_.start(std::move(job));
   return Json::object();

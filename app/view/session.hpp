@@ -52,6 +52,7 @@ class Session {
   TrackJob job_of(const std::string& toml) const;
   /// Reference of the measurement or of the result. Throws FileError if it is unknown.
   const Image& reference();
+  bool has_result();
   /// The result that is shown. Throws UsageError if there is none, and while a measurement is under way.
   std::shared_ptr<const Result> result();
   /// Frames from this number on of a result that another process writes.
@@ -63,8 +64,8 @@ class Session {
   std::mutex mutex_;  ///< guards reference_ and result_
   std::optional<Image> reference_;
   std::shared_ptr<const Result> result_;
-  std::string stamp_;               ///< stamp of its file when it was opened
-  std::filesystem::path grows_at_;  ///< growing result that is opened again if it was closed
+  std::string stamp_;              ///< stamp of its file when it was opened
+  std::filesystem::path reopens_;  ///< result that is shown while no run has made another one
   Measurement measurement_;
 };
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <dic/error.hpp>
 #include <dic/track_options.hpp>
-#include <sstream>
+
+#include "config_file.hpp"
 
 namespace dic::app {
 namespace {
@@ -22,15 +23,7 @@ std::string value_of(const CLI::ConfigItem& item, const TrackOption& option) {
 
 template <typename Use>
 void for_each_item(const std::string& toml, const Use& use) {
-  std::vector<CLI::ConfigItem> items;
-  try {
-    std::istringstream stream(toml);
-    items = CLI::ConfigTOML().from_config(stream);
-  } catch (const CLI::Error& e) {
-    throw UsageError(std::string("The settings cannot be understood: ") + e.what() + ".");
-  }
-  for (const CLI::ConfigItem& item : items) {
-    if (!item.parents.empty()) throw UsageError("Unknown key \"" + item.fullname() + "\" in the settings.");
+  for (const CLI::ConfigItem& item : config_items(toml, "the settings")) {
     if (std::ranges::find(kOfCommandLine, item.name) != std::end(kOfCommandLine)) continue;
     try {
       use(item, track_option(item.name));
@@ -78,14 +71,20 @@ Json settings_of(const std::string& toml) {
   return values;
 }
 
-void AllowedFolders::add(const std::filesystem::path& folder) {
-  folders_.push_back(std::filesystem::weakly_canonical(folder.empty() ? "." : folder));
+std::filesystem::path AllowedFolders::real(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  const fs::path without_dots = fs::weakly_canonical(fs::absolute(path.empty() ? "." : path));
+  return fs::weakly_canonical(without_dots);  // ".." behind a folder that does not exist may have led to a link
 }
 
+void AllowedFolders::add(const std::filesystem::path& folder) { folders_.push_back(real(folder)); }
+
 void AllowedFolders::check(const std::filesystem::path& path, const std::string& what) const {
-  const std::filesystem::path real = std::filesystem::weakly_canonical(path);
+  if (path.native().find('\0') != std::string::npos)
+    throw UsageError(what + " has a name with a null character.");
+  const std::filesystem::path place = real(path);
   for (const std::filesystem::path& folder : folders_) {
-    const auto [end, unused] = std::ranges::mismatch(folder, real);
+    const auto [end, unused] = std::ranges::mismatch(folder, place);
     if (end == folder.end()) return;
   }
   throw UsageError(

@@ -24,6 +24,9 @@ class AllowedFolders {
   void check(const std::filesystem::path& path, const std::string& what) const;
 
  private:
+  /// The absolute path without links, also of what does not exist yet.
+  static std::filesystem::path real(const std::filesystem::path& path);
+
   std::vector<std::filesystem::path> folders_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "bench/bench.hpp"
 #include "bench/builtin_groups.hpp"
+#include "bench/toml_keys.hpp"
 
 namespace dic::bench {
 namespace {
@@ -225,6 +226,7 @@ std::string place(const std::string& name, const toml::source_region& source) {
 }  // namespace
 
 std::vector<Task> parse_tasks(const std::string& text, const std::string& name, const std::string& device) {
+  refuse_deep_keys(text, name);
   toml::table file;
   try {
     file = toml::parse(text);

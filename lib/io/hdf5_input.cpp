@@ -1,12 +1,12 @@
 #include "io/hdf5_input.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <dic/error.hpp>
-#include <functional>
 #include <limits>
 #include <system_error>
 #include <utility>
+
+#include "io/hdf5_texts.hpp"
 
 namespace dic::hdf5 {
 namespace {
@@ -15,9 +15,6 @@ namespace fs = std::filesystem;
 
 // Deflate makes a file at most about this many times smaller. What claims to hold more is damaged.
 constexpr std::uintmax_t kLargestCompression = 1100;
-
-// Largest size of a text: names, commands, settings.
-constexpr std::size_t kLongestText = std::size_t{1} << 26;
 
 /// Called where a link leads to another file: not followed.
 herr_t refuse_other_files(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) {
@@ -35,33 +32,6 @@ Shape shape_of(hid_t space) {
 bool is_number(hid_t type) {
   const H5T_class_t kind = H5Tget_class(type);
   return kind == H5T_INTEGER || kind == H5T_FLOAT;
-}
-
-/// Text as `read(type, bytes)` yields it, of fixed or variable length. `space` is that of the elements.
-/// False where it could not be read.
-bool read_texts(hid_t type, hid_t space, const std::function<herr_t(hid_t, void*)>& read,
-                std::vector<std::string>& texts) {
-  const hssize_t count = H5Sget_simple_extent_npoints(space);
-  if (H5Tget_class(type) != H5T_STRING || count < 0) return false;
-  const auto number = static_cast<std::size_t>(count);
-  if (number > kLongestText) return false;
-  if (number == 0) return true;
-  if (H5Tis_variable_str(type) > 0) {
-    std::vector<char*> pointers(number, nullptr);
-    const bool was_read = read(type, pointers.data()) >= 0;
-    for (const char* text : pointers) texts.emplace_back(text != nullptr ? text : "");
-    if (was_read) H5Dvlen_reclaim(type, space, H5P_DEFAULT, pointers.data());
-    return was_read;
-  }
-  const std::size_t length = H5Tget_size(type);
-  if (length == 0 || length > kLongestText / number) return false;
-  std::vector<char> bytes(number * length);
-  if (read(type, bytes.data()) < 0) return false;
-  for (std::size_t k = 0; k < number; ++k) {
-    const char* text = bytes.data() + k * length;
-    texts.emplace_back(text, strnlen(text, length));
-  }
-  return true;
 }
 
 herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
@@ -210,12 +180,15 @@ std::vector<std::string> InputFile::texts(const std::string& name) const {
   const Handle dataset = open_dataset(name);
   const Handle type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose);
   elements(name, shape_of(space));
-  std::vector<std::string> texts;
+  const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  if (H5Tis_variable_str(type) > 0 && H5Pget_layout(creation) == H5D_VIRTUAL)
+    fail("the text of " + name + " lies in another file");
   const auto read = [&](hid_t memory, void* bytes) {
     return H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes);
   };
-  if (!read_texts(type, space, read, texts)) fail("the text of " + name + " is damaged");
-  return texts;
+  auto texts = read_texts(path_, file_, type, space, read);
+  if (!texts) fail("the text of " + name + " is damaged");
+  return std::move(*texts);
 }
 
 std::optional<std::string> InputFile::text_attribute(const std::string& object,
@@ -225,10 +198,10 @@ std::optional<std::string> InputFile::text_attribute(const std::string& object,
   if (H5Aexists(owner, name.c_str()) <= 0) return {};
   const Handle attribute(H5Aopen(owner, name.c_str(), H5P_DEFAULT), H5Aclose);
   const Handle type(H5Aget_type(attribute), H5Tclose), space(H5Aget_space(attribute), H5Sclose);
-  std::vector<std::string> texts;
   const auto read = [&](hid_t memory, void* bytes) { return H5Aread(attribute, memory, bytes); };
-  if (!read_texts(type, space, read, texts) || texts.size() != 1) return {};
-  return texts.front();
+  const auto texts = read_texts(path_, file_, type, space, read);
+  if (!texts || texts->size() != 1) return {};
+  return texts->front();
 }
 
 std::optional<double> InputFile::number_attribute(const std::string& object, const std::string& name) const {

@@ -16,8 +16,7 @@ namespace dic::hdf5 {
 
 /// An HDF5 file that is read, perhaps a stranger's: sizes and types are checked before memory is taken, and
 /// nothing outside the file is opened (external links, external storage), but for parts of the result in
-/// files below its folder (virtual datasets). Every failure is a FileError with the file's name. What libhdf5
-/// itself does with forged records (1.10 trusts the lengths in its global heap) is beyond this.
+/// files below its folder (virtual datasets). Every failure is a FileError with the file's name.
 class InputFile {
  public:
   DIC_INTERNAL_API explicit InputFile(std::filesystem::path path);

@@ -8,6 +8,7 @@
 #include "core/parallel.hpp"
 #include "match/box.hpp"
 #include "match/candidates.hpp"
+#include "match/faint_pattern.hpp"
 #include "match/pattern.hpp"
 #include "match/subpixel.hpp"
 
@@ -85,6 +86,18 @@ Candidate candidate_at(const Peak& peak, bool is_minimum) {
                  [&](float value) { return is_minimum ? -value : value; });
   const auto [offset_x, offset_y] = peak_offset(std::span<const float, 9>(around));
   return {peak.dx, peak.dy, around[4], offset_x, offset_y, around[4]};
+}
+
+/// Candidates by NCC of a pattern for which floats near 1 are too coarse.
+std::vector<Candidate> faint_candidates(const Pattern& pattern, ImageView image, double lowest,
+                                        Correlator& correlator, core::ThreadPool& pool) {
+  const std::vector<float> surface = ncc_below_one(pattern, image, correlator, pool);
+  const int nx = image.width - pattern.values.width() + 1, ny = image.height - pattern.values.height() + 1;
+  std::vector<Candidate> candidates = find_candidates({surface.data(), nx, ny}, lowest - 1, pool);
+  // Beside other parts of the image, which are far darker or brighter, estimates between pixels are too high.
+  std::ranges::stable_sort(candidates, std::ranges::greater(), &Candidate::value);
+  for (Candidate& candidate : candidates) candidate.estimate = candidate.value += 1;
+  return candidates;
 }
 
 double energy(const Pattern& pattern) { return energy_under(pattern, pattern.values, {}); }
@@ -228,6 +241,8 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
 /// Candidates of a pattern that lie completely inside the image. If only one match is wanted, returns only
 /// the peak, so that no surface is stored and searched.
 std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
+  if (options.method == Criterion::ncc && is_faint(pattern))
+    return faint_candidates(pattern, image, options.threshold - kSamplingLoss, correlator, pool);
   const Image elements = to_elements(pattern, image.type, options.method);
   const ImageView reference = elements, mask = pattern.mask;
   const PatchPosition corner;

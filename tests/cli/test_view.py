@@ -1,10 +1,14 @@
 """`dic view` and `dic report` without a browser: python test_view.py DIC"""
 
+import gzip
+import http.client
 import json
 import os
 import re
 import socket
+import threading
 import time
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -71,6 +75,157 @@ class ViewTest(ProgramTest):
         self.assertNotIn(b"//", page.replace(b"<!doctype", b""))
         self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
         self.assertEqual(headers["Referrer-Policy"], "no-referrer")
+
+    # Clients that wish it ill ------------------------------------------------------------------------
+
+    def connect(self, server, data=b""):
+        client = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+        self.addCleanup(client.close)
+        client.sendall(data)
+        return client
+
+    def answers_within(self, server, seconds):
+        begin = time.monotonic()
+        self.assertEqual(server.ask("GET", "api/run")[0], 200)
+        self.assertLess(time.monotonic() - begin, seconds)
+
+    def drip(self, clients):
+        """Every client sends a byte of an endless head a second, until the returned event is set."""
+        over = threading.Event()
+
+        def work():
+            while not over.wait(0.5):
+                for client in clients:
+                    try:
+                        client.sendall(b"a")
+                    except OSError:
+                        pass  # it was closed
+
+        threading.Thread(target=work, daemon=True).start()
+        self.addCleanup(over.set)
+
+    def test_slow_clients_cost_the_page_nothing(self):
+        server = self.frames()
+        secret = f"GET /{server.token}/api/run HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
+        kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)  # of a browser
+        kept.request("GET", f"/{server.token}/api/run")
+        self.assertEqual(kept.getresponse().read()[:1], b"{")
+        for head in (b"", b"GET /", b"GET / HTTP/1.1\r\nX: ", secret + b"X: ", secret.replace(b"GET", b"POST") + b"Content-Length: 9\r\n"):
+            clients = [self.connect(server, head) for _ in range(150)]
+            self.drip(clients)
+            self.answers_within(server, 3)
+        kept.request("GET", f"/{server.token}/api/run")  # strangers were closed instead
+        self.assertEqual(kept.getresponse().status, 200)
+        complete = b"GET /wrong HTTP/1.1\r\nHost: x\r\n\r\n"
+        for _ in range(20):
+            self.connect(server, complete * 50)
+        self.answers_within(server, 3)
+
+    def test_slow_clients_are_closed(self):
+        server = self.frames()
+        clients = [self.connect(server, b"GET / HTTP/1.1\r\nX: "), self.connect(server)]
+        begin = time.monotonic()
+        self.drip(clients[:1])
+        for client in clients:
+            client.settimeout(30)
+            try:
+                self.assertEqual(client.recv(100), b"")
+            except ConnectionError:
+                pass
+        self.assertLess(time.monotonic() - begin, 20)
+
+    def test_clients_that_never_read(self):
+        names = self.sequence(SHIFTS[:2], size=(1500, 2000))
+        server = self.view(*names, "--no-browser")
+        asks = f"GET /{server.token}/api/image/reference HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
+        for _ in range(40):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", server.port))
+            client.sendall(asks * 20)
+            self.addCleanup(client.close)
+        self.answers_within(server, 5)
+        self.assertEqual(len(server.ask("GET", "api/image/reference")[2]), 1500 * 2000)
+        begin = time.monotonic()
+        self.assertEqual(server.stop(), 0)
+        self.assertLess(time.monotonic() - begin, 5)
+
+    def test_sigterm_at_once(self):
+        names = self.sequence(SHIFTS)
+        for _ in range(20):
+            server = ViewServer(dic_program.PROGRAM, self.folder, *names, "--no-browser")
+            self.assertEqual(server.stop(), 0)
+
+    def test_sigterm_waits_for_no_client(self):
+        server = self.frames()
+        secret = f"POST /{server.token}/api/run HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
+        secret += b"Origin: " + server.origin.encode() + b"\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n"
+        self.drip([self.connect(server, head) for head in (b"", b"GET / HTTP/1.1\r\nX: ", secret) for _ in range(30)])
+        time.sleep(1)
+        begin = time.monotonic()
+        self.assertEqual(server.stop(), 0)
+        self.assertLess(time.monotonic() - begin, 5)
+
+    def test_several_requests_at_once(self):
+        server = self.frames()
+        ask = f"GET /{server.token}/api/run HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        client = self.connect(server, (f"{ask}\r\n" * 60 + f"{ask}Connection: close\r\n\r\n").encode())
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+        self.assertEqual(answer.count(b"HTTP/1.1 200"), 61)
+        body = json.dumps({"toml": QUICK}).encode()
+        head = (f"POST /{server.token}/api/settings HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nOrigin: {server.origin}\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n").encode()
+        client = self.connect(server)
+        for part in (head[:30], head[30:], body[:5], body[5:]):  # a slow, but honest one
+            client.sendall(part)
+            time.sleep(0.2)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+        self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer)
+
+    def test_bodies_of_any_length(self):
+        server = self.frames()
+        head = (f"POST /{server.token}/api/settings HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nOrigin: {server.origin}\r\n"
+                f"Content-Type: application/json\r\n").encode()
+        client = self.connect(server, head + b"Expect: 100-continue\r\nContent-Length: 11\r\nConnection: close\r\n\r\n")
+        self.assertTrue(client.recv(1000).startswith(b"HTTP/1.1 100"))
+        client.sendall(b'{"toml":""}')
+        self.assertTrue(b"".join(iter(lambda: client.recv(65536), b"")).startswith(b"HTTP/1.1 200"))
+        client = self.connect(server, head + b"Transfer-Encoding: chunked\r\n\r\n")
+        sent = 0
+        try:
+            for _ in range(1000):
+                client.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
+                sent += 65536
+            answer = client.recv(100)
+            self.assertNotIn(b"200", answer)
+        except OSError:
+            self.assertGreater(sent, 4 << 20)
+        self.answers_within(server, 3)
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        self.assertLess(int(re.search(r"VmHWM:\s+(\d+)", status)[1]), 100_000 if not dic_program.is_sanitized() else 10**7)
+
+    def test_bodies_are_not_inflated(self):
+        server = self.frames()
+        bomb = gzip.compress(bytes(1 << 28), 9)
+        for encoding in ("gzip", "deflate", "br", "identity", "GZIP"):
+            status, headers, _ = server.ask("POST", "api/settings", bomb, {"Origin": server.origin, "Content-Type": "application/json",
+                                                                           "Content-Encoding": encoding})
+            self.assertEqual((status, headers["Connection"]), (415, "close"), encoding)
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        self.assertLess(int(re.search(r"VmHWM:\s+(\d+)", status)[1]), 300_000 if not dic_program.is_sanitized() else 10**7)
+
+    def test_settings_are_no_bombs(self):
+        server = self.frames()
+        deep = "a." * 100_000 + "b"
+        for toml in (f"[{deep}]\nx = 1\n", f"{deep} = 1\n", f"x = {{{deep} = 1}}\n", "[[a]]\nsubset = 21\n", '"a.b" = 1\n',
+                     "\n".join("[" + "a." * 15 + f"b{i}]\nx=1" for i in range(20_000)), "subset = " + "9" * 10**6):
+            status, answer = server.post("api/settings", {"toml": toml})
+            if status == 200:  # what no option can mean is found where it is used
+                status, answer = server.post("api/preview", {"toml": toml})
+            self.assertEqual(status, 400, toml[:40])
+            self.assertTrue(json.loads(answer)["error"].endswith("."), answer)
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        self.assertLess(int(re.search(r"VmHWM:\s+(\d+)", status)[1]), 500_000 if not dic_program.is_sanitized() else 10**7)
 
     # What can be read and written -------------------------------------------------------------------
 
@@ -141,6 +296,46 @@ class ViewTest(ProgramTest):
         server.post("api/run", {"toml": toml, "force": True})
         run = self.wait(server)
         self.assertEqual(run["state"], "done", run)
+
+    def test_outputs_that_do_not_exist_yet(self):
+        server = self.frames()
+        for output in ("second", "third/below", "./fourth", str(self.folder / "fifth"), "third/../sixth"):
+            status, answer = server.post("api/run", {"toml": QUICK + f'output = "{output}"\n'})
+            self.assertEqual(status, 200, (output, answer))
+            self.assertEqual(self.wait(server)["state"], "done", output)
+            self.assertTrue((self.folder / output / "result.vtkhdf").exists(), output)
+        os.symlink(self.folder.parent, self.folder / "up")
+        for output in ("up/elsewhere", "new/../../elsewhere", "new/../up/elsewhere", "a\\u0000/../../elsewhere"):
+            self.assertEqual(server.post("api/run", {"toml": QUICK + f'output = "{output}"\n'})[0], 400, output)
+        self.assertFalse((self.folder.parent / "elsewhere").exists())
+
+    def test_a_refused_run_leaves_the_shown_result(self):
+        names = self.sequence(SHIFTS)
+        self.succeed("track", *names, "--subset", "21", "--step", "20", "--no-pictures", "-o", "shown")
+        server = self.view("shown", *names, "--no-browser")
+        expected = server.get_json("api/result")
+        server.post("api/run", {"toml": QUICK + 'output = "shown"\n'})  # it holds a result
+        self.assertEqual(self.wait(server)["state"], "failed")
+        self.assertEqual(server.get_json("api/result"), expected)
+        for toml in ("fps = -3\n", "subset = 4\n", "[table]\n", 'roi = "nothing.png"\n'):
+            self.assertEqual(server.post("api/run", {"toml": QUICK.replace("subset = 21\n", "") + toml})[0], 400, toml)
+            self.assertEqual(server.get_json("api/result"), expected)
+            self.assertTrue(server.get_json("api/state")["result"])
+        server.post("api/run", {"toml": QUICK + 'output = "next"\n'})
+        self.assertEqual(self.wait(server)["state"], "done")
+        server.post("api/run", {"toml": QUICK + 'output = "next"\n'})  # before the page asked for the result
+        self.assertEqual(self.wait(server)["state"], "failed")
+        self.assertEqual(server.get_json("api/result")["grid"]["step"], 10)
+
+    def test_images_that_are_thin(self):
+        thin = np.round(cv2.GaussianBlur(np.random.default_rng(1).uniform(0, 255, (20000, 3)), (3, 3), 0)).astype(np.uint8)
+        for name in ("thin_0.png", "thin_1.png"):
+            cv2.imwrite(str(self.folder / name), thin)
+        server = self.view("thin_0.png", "thin_1.png", "--no-browser")
+        status, headers, content = server.ask("GET", "api/image/reference")
+        self.assertEqual((status, headers["X-Width"], headers["X-Height"], headers["X-Reduced"]), (200, "1", "4000", "5"))
+        means = np.frombuffer(content, np.uint8)
+        self.assertLess(np.abs(means - thin.reshape(4000, 15).mean(1)).max(), 0.51)
 
     def test_cancel_keeps_what_was_finished(self):
         names = self.sequence([(0.1 * k, 0) for k in range(60)], size=(200, 220))

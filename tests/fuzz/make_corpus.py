@@ -123,6 +123,7 @@ def settings(folder):
     write("settings", "some.toml", 'subset = 21\nstep = 5\nroi-polygon = ["1,1 60,1 60,60", "1,1 2,2 3,1"]\ncsv = true\n'
                                    'strain-measure = "hencky"\nnoise = 1.5 # grey\n')
     write("settings", "list.toml", 'csv = ["a", "b"]\n')
+    write("settings", "deep.toml", "a." * 14 + "b = 1\n" + "[" + '"a".' * 40 + "b]\nx = {a.b.c = 1}\ny = \'\'\'a\'\'\'\' # a.b\n")
     write("settings", "refused.toml", "step = [1, 2]\n[table]\nsubset = '21'\n")
 
 
@@ -193,6 +194,8 @@ def requests():
     write("server", "chunks", f"POST {head}Origin: http://\x02\r\nContent-Type: application/json\r\n"
                               f"Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n")
     write("server", "range", f"GET {head}Range: bytes=0-1\r\nAccept-Encoding: gzip\r\n\r\n")
+    write("server", "packed", f"POST {head}Origin: http://\x02\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd")
+    write("server", "many", f"GET {head}\r\n" * 5 + "GET / HTTP/1.1\r\n\r\n")
     write("server", "form", f"POST {head}Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 50\r\n\r\n"
                             "--x\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--x--\r\n")
 

@@ -25,6 +25,72 @@ def test_strain(moved, scale):
         dic.strain(measured, 4)
 
 
+def stretched(scale=0, frames=2, ux=0.02):
+    """The result of a stretch along x, engineering strain ux."""
+    images = dic.synth(width=160, height=140, frames=frames, motion="affine", ux=ux, noise=0, seed=5).image.values
+    return dic.track(images, subset=21, step=5, scale=scale, strain_measure="engineering", threads=1)
+
+
+@pytest.mark.parametrize("scale", [0, 0.5])
+def test_strain_of_a_part_of_a_result(scale):
+    """The displacement, and so the strain, does not depend on the order of the points nor on how many are kept."""
+    result, every = stretched(scale), slice(None, None, 2)
+    unit = scale or 1
+    for name, part in {"every second": result.isel(x=every, y=every), "transposed": result.transpose("frame", "x", "y"),
+                       "transposed, x first": result.transpose("x", "frame", "y"), "x reversed": result.isel(x=slice(None, None, -1)),
+                       "both reversed": result.isel(x=slice(None, None, -1), y=slice(None, None, -1)),
+                       "all at once": result.isel(x=slice(None, None, -3), y=slice(1, None, 3)).transpose("y", "x", "frame"),
+                       "one frame": result.isel(frame=0).transpose("x", "y"), "a corner": result.isel(x=slice(6, None), y=slice(3, 18)),
+                       "some hidden": result.where(result.x > 40 * unit), "u hidden": result.assign(u=result.u.where(result.y > 40 * unit)),
+                       }.items():
+        again = dic.strain(part, strain_window=3)
+        assert again.exx.dims == part.u.dims and again.exx.notnull().sum() > 20, name
+        assert np.nanmax(abs(again.exx - 0.02)) < 3e-3 and abs(float(again.exx.mean()) - 0.02) < 2e-4, name
+        assert np.nanmax(abs(again.eyy)) < 3e-3, name
+        step = np.unique(abs(np.diff(part.x)) / unit).item()
+        assert again.step == step, name
+    turned = dic.strain(result.isel(x=slice(None, None, -1)).transpose("x", "y", "frame"))
+    for name in STRAINS:
+        assert same_bits(turned[name].sortby("x").transpose(*result.exx.dims), result[name]), name
+
+
+def test_points_that_were_hidden_are_not_measured():
+    result = stretched()
+    again = dic.strain(result.where(result.x > 80))
+    assert again.exx.where(result.x < 75).isnull().all()
+
+
+@pytest.mark.parametrize("call", [dic.strain, lambda result: dic.probe(result, point=(80, 60))])
+def test_datasets_that_are_no_grid_any_more(call):
+    result = stretched()
+    for words, changed in {
+            "one step in x and y": result.isel(x=slice(None, None, 2)), "step in x and y, but": result.isel(y=[0, 1, 4]),
+            "lie -": result.roll(x=1, roll_coords=True), "average": result.coarsen(x=2, y=2, boundary="trim").mean(),
+            "attribute step says": result.assign_coords(x=result.x / 5, y=result.y / 5),
+            "whole pixels": result.assign_coords(x=result.x * 0.3), "outside the reference image": result.assign_coords(x=result.x * 1000),
+            "lacks the coordinate x": result.drop_vars("x"), "has frame, y.": result.isel(x=0), "has frame, y, column": result.rename(x="column"),
+            "has s, frame": result.expand_dims("s"), "has frame, point": result.stack(point=("y", "x"))}.items():
+        with pytest.raises(dic.UsageError, match=words):
+            call(changed)
+
+
+@pytest.mark.parametrize("call", [dic.strain, lambda result: dic.probe(result, point=(80, 60), area=[(40, 40), (90, 40), (90, 90)])])
+def test_attributes_that_make_no_sense(call):
+    result = stretched()
+    wrong = 0
+    for name in result.attrs:
+        for value in (0, -1, 1e300, float("nan"), float("inf"), "x", None, b"", [], 2**31, 10**30, 3.5, "{", "[1]", {}):
+            try:
+                call(result.assign_attrs({name: value}))
+            except dic.UsageError as error:
+                wrong += 1
+                assert str(error).endswith("."), (name, value)
+    assert wrong > 60
+    for value in (0, -1, None, 7):
+        with pytest.raises(dic.UsageError, match="step"):
+            call(result.assign_attrs(step=value))
+
+
 def test_match(moved):
     images = moved.image.values
     found = dic.match(images[0, 40:80, 60:100], images)

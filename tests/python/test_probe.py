@@ -39,6 +39,15 @@ def test_a_point_is_bilinear(measured):
     assert (point.problem == "").all() and point.u.attrs["units"] == "px" and point.exx.attrs["measure"] == "green-lagrange"
 
 
+def test_a_part_of_a_result_has_the_values_of_its_points(measured):
+    x, y = float(measured.x[4]), float(measured.y[3])
+    expected = measured.u.sel(x=x, y=y)
+    for part in (measured.isel(x=slice(None, None, 2), y=slice(1, None, 2)), measured.transpose("frame", "x", "y"),
+                 measured.isel(x=slice(None, None, -1)), measured.isel(x=slice(-2, None, -2), y=slice(1, None, 2)).transpose("x", "y", "frame")):
+        found = dic.probe(part, point=(x, y), line=(x, y, x + 40, y)).points
+        assert np.allclose(found.u.sel(point=1), expected, rtol=1e-12), part.u.dims
+
+
 def test_an_extensometer_of_a_known_stretch(measured):
     found = dic.probe(measured, extensometer=[(60, 100, 200, 100), (100, 60, 100, 200)]).extensometers
     k = measured.frame.values / 5  # data/README.md: ux = 0.02, vy = -0.006 in the last frame

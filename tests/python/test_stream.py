@@ -40,6 +40,30 @@ def test_tracker(moved):
     assert tracker.options["subset"] == "21"
 
 
+def test_a_tracker_of_several_threads(moved):
+    """Calls wait for each other: each has the values of a tracker of its own."""
+    images = moved.image.values
+    expected = [dic.Tracker(images[0], **QUICK).track(image).u for image in images]
+    tracker, wrong = dic.Tracker(images[0], threads=1, **QUICK), []
+
+    def work(number):
+        for k in range(30):
+            image = (number + k) % len(images)
+            try:
+                if not np.allclose(tracker.track(images[image]).u, expected[image], atol=0.02, equal_nan=True):
+                    wrong.append(image)
+                assert tracker.kernels and tracker.device == "cpu"
+            except BaseException as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
 def test_values_outlive_their_result(moved):
     u = dic.Tracker(moved.image.values[0], **QUICK).track(moved.image.values[1]).u
     before = u.copy()

@@ -125,6 +125,17 @@ def test_errors(moved, options, error, words):
         dic.track(moved.image.values, **options)
 
 
+def test_one_image_is_no_sequence(moved, tmp_path):
+    image = moved.image.values[0]
+    dic.write_image(tmp_path / "one.png", image)
+    for frames in ([image], image[np.newaxis], iter([image]), tmp_path, [tmp_path / "one.png"]):
+        with pytest.raises(dic.UsageError, match="only one image"):
+            dic.track(frames, **QUICK)
+    for frames, reference in (([], None), (iter([]), None), ([], image), (image[:0], image)):
+        with pytest.raises(dic.UsageError, match="no frames"):
+            dic.track(frames, reference=reference, **QUICK)
+
+
 def test_no_frames():
     with pytest.raises(dic.FileError, match="none"):
         dic.track("none/*.png")

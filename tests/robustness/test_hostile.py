@@ -1,10 +1,15 @@
 """Files and options that are meant to break the program: python test_hostile.py DIC"""
 
+import base64
 import csv
+import json
+import os
+import re
 import resource
 import shutil
 import struct
 import subprocess
+import zlib
 
 import cv2
 import h5py
@@ -16,6 +21,12 @@ import dic_program
 from dic_program import ProgramTest, main, speckle, write_image
 
 QUICK = ("--subset", "21", "--step", "10", "--no-pictures")
+
+
+def limited():
+    """What a bomb may take of the machine."""
+    if not dic_program.is_sanitized():
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 
 
 class TiffTest(ProgramTest):
@@ -155,6 +166,22 @@ class OptionsTest(ProgramTest):
             (self.folder / "c.toml").write_text(text)
             self.refuse(2, ["c.toml", *words], "track", *frames, "--config", "c.toml")
 
+    def test_deep_keys_in_configurations(self):
+        """toml++ makes a table of each part of a key, and frees them by recursion."""
+        frames = self.sequence([(0, 0), (0.3, 0.2)])
+        deep, quoted = "a." * 100000 + "b", '"a".' * 100000 + "b"
+        for text in (f"[{deep}]\nx = 1\n", f"[[{deep}]]\nx = 1\n", f"{deep} = 1\n", f"[{quoted}]\n", f"x = {{{deep} = 1}}\n",
+                     f"step = 5 # a comment\n{deep} = 1\n", f'x = \'\'\'a\'\'\'\'\n{deep} = 1\n', f"[{'a .' * 50000}b]\n",
+                     f'x = ["""a"""", {{{deep} = 1}}]\n'):
+            (self.folder / "c.toml").write_text(text)
+            self.refuse(2, ["configuration c.toml", "parts", "line"], "track", *frames, "--config", "c.toml", preexec_fn=limited)
+        (self.folder / "c.toml").write_text('roi-polygon = ["1.5,2.5 100.5,3.5 90.5,80.5 2.5,70.5"] # 1.2.3.4.5.6.7.8.9.10.11.12.13.14.15.16.17\n'
+                                            'output = "../../../../../../../../../../../../../../../../../../a"\nstep = 10\nsubset = 21\n')
+        self.succeed("track", *frames, "--config", "c.toml", "-o", "out", "--no-pictures")
+        for text, key in (("[a]\nx = 1\n", "a"), ("[[a]]\nstep = 1\n", "a"), ("a.step = 1\n", "a"), ("step = {a = 1}\n", "step")):
+            (self.folder / "c.toml").write_text(text)
+            self.refuse(2, ["Unknown key", f'"{key}"', "c.toml"], "track", *frames, "--config", "c.toml")
+
     def test_frames_of_a_video_with_dots_in_its_name(self):
         video = cv2.VideoWriter(str(self.folder / "a.b.v2.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 10, (140, 120))
         for u in (0, 0.3, 0.6):
@@ -163,6 +190,80 @@ class OptionsTest(ProgramTest):
         self.succeed("track", "a.b.v2.avi", *QUICK, "--csv")
         self.assertEqual(sorted(path.name for path in (self.folder / "dic_out/csv").iterdir()),
                          ["a_b_v2_000001.csv", "a_b_v2_000002.csv"])
+
+
+class ThinImageTest(ProgramTest):
+    """Images that are reduced for a page to less than a pixel along one side."""
+
+    def test_reports_of_thin_images(self):
+        for height, width, dtype in ((20000, 8, np.uint8), (8, 20000, np.uint16), (33000, 9, np.uint8), (9, 4100, np.float32)):
+            texture = cv2.GaussianBlur(np.random.default_rng(1).integers(0, 255, (height, width)).astype(np.float32), (3, 3), 0)
+            for k in range(2):
+                moved = np.roll(texture, k, 0 if height > width else 1)
+                tifffile.imwrite(self.folder / f"{k}.tif", moved if dtype == np.float32 else np.round(moved).astype(dtype))
+            self.succeed("track", "0.tif", "1.tif", "--subset", "7", "--step", "50", "--no-pictures", "--force")
+            self.succeed("report", "dic_out", "--force")
+            html = (self.folder / "report.html").read_text()
+            data = json.loads(re.search(r'<script[^>]*id="report-data"[^>]*>(.*?)</script>', html, re.DOTALL)[1])
+            shown = data["image"]
+            self.assertEqual((shown["width"], shown["height"]), (max(1, width // shown["reduced"]), max(1, height // shown["reduced"])))
+            packed = re.search(r'id="image-reference">(.*?)</script>', html, re.DOTALL)[1]
+            greys = np.frombuffer(zlib.decompress(base64.b64decode(packed)), np.uint8).reshape(shown["height"], shown["width"])
+            greys = np.cumsum(greys, 1, dtype=np.uint8).astype(float)
+            if dtype == np.uint8:
+                block = shown["reduced"]
+                self.assertAlmostEqual(greys[3, 0], texture[3 * block:4 * block, :block].round().mean(), delta=0.51)
+
+
+class MutatedResultTest(ProgramTest):
+    """Results with damaged bytes: every command ends with a sentence. DIC_HOSTILE_INPUTS says how many are tried."""
+
+    def test_damaged_bytes(self):
+        self.succeed("track", *self.sequence([(0, 0), (0.3, 0.2), (0.6, 0.4)]), *QUICK)
+        whole = (self.folder / "dic_out/result.vtkhdf").read_bytes()
+        heaps = [at.start() for at in re.finditer(b"GCOL", whole)]  # texts, whose lengths HDF5 1.10 trusts
+        self.assertTrue(heaps)
+        random = np.random.default_rng(int(os.environ.get("DIC_HOSTILE_SEED", "1")))
+        tried, commands = int(os.environ.get("DIC_HOSTILE_INPUTS", "60")), StrangersResultTest.COMMANDS
+        (self.folder / "out").mkdir()
+        for number in range(tried):
+            damaged = bytearray(whole)
+            for _ in range(random.choice([1, 1, 2, 8, 64])):
+                at = heaps[0] + random.integers(300) if number % 3 == 0 else random.integers(len(whole))
+                damaged[at] = random.choice([0, 1, 127, 255, damaged[at] ^ 1 << random.integers(8)])
+            (self.folder / "dic_out/result.vtkhdf").write_bytes(damaged)
+            name, *options = commands[number % len(commands)]
+            done = self.dic(name, "dic_out", *options, preexec_fn=limited)
+            self.assertIn(done.returncode, (0, 1, 2), (number, name, done.stderr))
+            self.assertNotIn("Unexpected", done.stderr)
+            if done.returncode != 0:
+                self.assertTrue(done.stderr.startswith("dic: "), (number, name, done.stderr))
+            shutil.rmtree(self.folder / "out")
+            (self.folder / "out").mkdir()
+        print(f"damaged results: {tried} tried, wrong: 0")
+
+
+class NamesTest(ProgramTest):
+    def test_terminals_obey_no_name(self):
+        """Names of files have control characters: they are printed as "?"."""
+        names = ["a\x1b]0;title\x07.png", "b\x1b[31m.png", "c\r\x08\x7f.png", "d\x9b31m.png"]
+        for k, name in enumerate(names):
+            write_image(self.folder / "x.png", speckle(120, 140, 0.1 * k))
+            (self.folder / "x.png").rename(self.folder / name)
+        (self.folder / "e\x1b[32m.png").write_bytes(b"no image")
+        write_image(self.folder / "template.bmp", speckle(120, 140)[20:60, 30:70])
+        shown = [self.succeed("track", *names, "e\x1b[32m.png", *QUICK, "--verbose", code=3),
+                 self.succeed("match", "template.bmp", *names, "e\x1b[32m.png", code=3),
+                 self.succeed("match", names[0], names[1], "--track"),
+                 self.succeed("probe", "dic_out", "--point", "60,60", "-o", "probe"), self.dic("track", "no\x1b[31msuch.png"),
+                 self.dic("report", "no\x1b[31msuch"), self.dic("track", *names, "--config", "no\x1b[31msuch"), self.dic("no\x1b[31msuch"),
+                 self.dic("strain", "dic_out", "--subset\x1b", "3"), self.dic("export", "dic_out", "-o", "f\x1b[31m.csv"),
+                 self.dic("plot", "dic_out", "--field", "u", "-o", "g\x1b[31m")]
+        for done in shown:
+            text = (done.stdout + done.stderr).replace("\r\n", "\n")
+            self.assertFalse([c for c in text if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160], ascii(text))
+        self.assertIn("b?[31m.png", shown[0].stdout)
+        self.assertIn("e?[32m.png", shown[0].stderr)
 
 
 class StrangersResultTest(ProgramTest):

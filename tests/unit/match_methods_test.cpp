@@ -46,6 +46,67 @@ TEST_P(EveryMethod, FindsAnExactCropOfAnySizeAndType) {
   }
 }
 
+/// NCC of all these places differs by less than a float near 1 can tell.
+TEST_P(EveryMethod, FindsAnExactCropOnAPedestal) {
+  const Speckle speckle(150, 120, 2.5, 11);
+  MatchOptions options = cpu_options();
+  options.method = GetParam();
+  for (const auto& [type, mean, amplitude] : {std::tuple{ScalarType::u16, 60000.0, 4.0},
+                                              {ScalarType::u16, 60000.0, 40.0},
+                                              {ScalarType::u16, 3000.0, 4.0},
+                                              {ScalarType::u8, 250.0, 2.0},
+                                              {ScalarType::f32, 20000.0, 4.0}}) {
+    Image image = render(speckle, 150, 120, type, mean, amplitude);
+    for (const int most : {1, 3})
+      for (const auto& [x, y, width, height] :
+           {std::tuple{90, 50, 40, 30}, {0, 0, 40, 30}, {110, 90, 40, 30}, {30, 20, 33, 21}}) {
+        options.max_matches = most;
+        const MatchResult result = find_one(crop(image, x, y, width, height), image, options);
+        ASSERT_GE(result.matches.size(), 1U);
+        EXPECT_NEAR(result.matches[0].x, x, 0.05) << mean << ' ' << amplitude << ' ' << most;
+        EXPECT_NEAR(result.matches[0].y, y, 0.05) << mean << ' ' << amplitude << ' ' << most;
+        EXPECT_NEAR(result.matches[0].score, 1, 1e-6);
+      }
+  }
+}
+
+TEST(MatchOnAPedestal, FindsMaskedTurnedAndDarkerTemplates) {
+  const Speckle speckle(160, 130, 2.5, 12);
+  MatchOptions options = cpu_options();
+  options.method = Criterion::ncc;
+  Image image = render(speckle, 160, 130, ScalarType::u16, 60000, 4);
+  for (int y = 0; y < 130; ++y)
+    std::fill_n(image.row<std::uint16_t>(y), 30, std::uint16_t{0});  // a dark border
+  Image wanted = copy_of(crop(image, 90, 50, 40, 30)), mask({40, 30}, ScalarType::u8);
+  for (int y = 4; y < 30; ++y) std::fill_n(mask.row<std::uint8_t>(y), 30, std::uint8_t{1});
+  for (int y = 0; y < 4; ++y) std::fill_n(wanted.row<std::uint16_t>(y), 40, std::uint16_t{1234});
+  const MatchResult masked = find_one(wanted, image, options, mask);
+  ASSERT_EQ(masked.matches.size(), 1U);
+  EXPECT_NEAR(masked.matches[0].x, 90, 0.05);
+  EXPECT_NEAR(masked.matches[0].y, 50, 0.05);
+
+  Image darker({40, 30}, ScalarType::f32);
+  for (int y = 0; y < 30; ++y)
+    for (int x = 0; x < 40; ++x)
+      darker.row<float>(y)[x] = static_cast<float>(image.row<std::uint16_t>(50 + y)[90 + x]) / 3;
+  const MatchResult found = find_one(darker, image, options);
+  ASSERT_EQ(found.matches.size(), 1U);
+  EXPECT_NEAR(found.matches[0].x, 90, 0.05);
+  EXPECT_NEAR(found.matches[0].y, 50, 0.05);
+
+  options.rotations = {-10, 0, 10};
+  const double cosine = std::cos(0.1745329252), sine = std::sin(0.1745329252);
+  const Image turned = render(speckle, 160, 130, ScalarType::u16, 60000, 40, [&](double x, double y) {
+    return std::array{80 + cosine * (x - 80) + sine * (y - 65), 65 - sine * (x - 80) + cosine * (y - 65)};
+  });
+  const Image straight = render(speckle, 160, 130, ScalarType::u16, 60000, 40);
+  const MatchResult at = find_one(crop(straight, 60, 50, 41, 31), turned, options);  // around (80, 65)
+  ASSERT_EQ(at.matches.size(), 1U);
+  EXPECT_EQ(at.matches[0].rotation_deg, 10);
+  EXPECT_NEAR(at.matches[0].center_x, 80, 0.1);
+  EXPECT_NEAR(at.matches[0].center_y, 65, 0.1);
+}
+
 TEST_P(EveryMethod, FindsAnExactCropOfWhiteNoise) {
   const Image image = noise_image(90, 70, 5);
   MatchOptions options = cpu_options();

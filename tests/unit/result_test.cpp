@@ -263,6 +263,31 @@ TEST_F(ResultFile, MemoryIsTakenOnlyForWhatTheFileCanHold) {
   expect_file_error([&] { const Result result(path); }, "larger than the file can hold");
 }
 
+/// Texts lie in heaps whose lengths HDF5 1.10 trusts.
+TEST_F(ResultFile, DamagedHeapsOfTextsAreRefused) {
+  const std::string whole = read_text(write());
+  std::vector<std::size_t> heaps;
+  for (std::size_t at = 0; (at = whole.find("GCOL", at)) != std::string::npos; at += 4) heaps.push_back(at);
+  ASSERT_GE(heaps.size(), 1U);
+  int refused = 0, read = 0;
+  for (const std::size_t heap : heaps)
+    for (std::size_t at = heap; at < std::min(heap + 64, whole.size()); ++at)
+      for (const int value : {0x00, 0xff}) {
+        std::string damaged = whole;
+        damaged[at] = static_cast<char>(value);
+        std::ofstream(file("damaged"), std::ios::binary) << damaged;
+        try {
+          const Result result(file("damaged"));
+          EXPECT_EQ(result.frame_count(), 3);
+          ++read;
+        } catch (const FileError&) {
+          ++refused;
+        }
+      }
+  EXPECT_GT(refused, 20);
+  EXPECT_GT(read, 10) << "bytes of texts";
+}
+
 /// The files are cut as by an interrupted copy.
 TEST_F(ResultFile, CutFilesAreRefused) {
   const std::string whole = read_text(write());

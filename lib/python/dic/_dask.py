@@ -76,9 +76,11 @@ def _listed(frames, reference):
         if source.count() != len(frames):
             raise _dic.UsageError("A file holds several frames: workers cannot share it; save each as a file of its own.")
     if reference is not None:
+        if not len(frames):
+            raise _dic.UsageError(_images.NO_FRAMES)
         return frames, os.path.abspath(reference) if _images.is_path(reference) else reference, None
     if len(frames) < 2:
-        raise _dic.UsageError("There are no frames to measure.")
+        raise _dic.UsageError(_images.ONE_IMAGE if len(frames) else _images.NO_FRAMES)
     first = frames[0]
     return frames[1:], first, os.path.basename(first) if _images.is_path(first) else "frame_0000"
 

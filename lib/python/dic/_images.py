@@ -9,6 +9,11 @@ import numpy as np
 from . import _dic
 
 
+NO_FRAMES = "There are no frames to measure."
+ONE_IMAGE = ("There is only one image, which is the reference: give at least two, or the reference by itself with the "
+             "argument reference.")
+
+
 def is_path(value):
     return isinstance(value, (str, os.PathLike))
 

@@ -135,7 +135,7 @@ def _add_loads(fields, loads, load_column, section, count):
 
 
 def _image_size(dataset):
-    return int(dataset.attrs["image_width"]), int(dataset.attrs["image_height"])
+    return _fields.whole_number(dataset, "image_width"), _fields.whole_number(dataset, "image_height")
 
 
 def probe(result: xr.Dataset | str | os.PathLike[str], *, point: Sequence[Any] | None = None,
@@ -165,12 +165,13 @@ def probe(result: xr.Dataset | str | os.PathLike[str], *, point: Sequence[Any] |
     dataset = _fields.opened(result)
     _fields.require(dataset, ("u", "v", "status", "inside", "step", "image_width", "image_height"), "A probe")
     has_seconds = "time" in dataset.coords
-    unit, measure = dataset.attrs["length_unit"], dataset.attrs["strain_measure"]
+    unit, measure = _fields.text(dataset, "length_unit"), _fields.text(dataset, "strain_measure")
+    nodes = _fields.Nodes(dataset, "A probe")
     fields = _dic.FieldProbe(
-        _fields.inside(dataset), *_fields.origin(dataset), int(dataset.attrs["step"]), _image_size(dataset),
+        nodes.inside, nodes.x0, nodes.y0, nodes.step, _image_size(dataset),
         float(dataset.attrs.get("scale_mm_per_px", 0)), "s" if has_seconds else "1", _points(point),
         _ends(extensometer, "extensometer"), _ends(line, "line"), _areas(area))
-    frames = _fields.frames(dataset)
+    frames = _fields.frames(nodes.dataset)
     for number, frame in enumerate(frames, 1):
         axis = frame["time"] if has_seconds else frame.coords.get("frame", number)
         name = str(frame["name"].values) if "name" in frame.coords else ""

@@ -88,7 +88,7 @@ class Tracker(_Measuring):
     reference: array [y, x] of uint8, uint16, int32, float32 or float64, or a file. roi: mask [y, x], inside where
     not 0, or a file. Arrays of other libraries (PyTorch, CuPy) come through DLPack without a copy, also those in the
     memory of a GPU: a reference there is measured on that GPU, and frames go from its memory to its memory. options:
-    as of dic.track, without those of files.
+    as of dic.track, without those of files. Calls from several threads wait for each other.
 
     Raises UsageError (options, sizes, ROI), FileError, DeviceError.
     """
@@ -238,7 +238,7 @@ def _track_in_memory(frames, reference, roi, times, fps, progress, options, warn
     if reference is None:
         name, reference = next(images, (None, None))
         if reference is None:
-            raise _dic.UsageError("There are no frames to measure.")
+            raise _dic.UsageError(_images.NO_FRAMES)
         if isinstance(reference, Exception):
             raise reference
         first = 1  # index of the first frame that is measured
@@ -266,6 +266,8 @@ def _track_in_memory(frames, reference, roi, times, fps, progress, options, warn
             names[index] = (number, frame_name)
         while (result := stream.wait()) is not None:
             take(result)
+    if not number:
+        raise _dic.UsageError(_images.NO_FRAMES if not first else _images.ONE_IMAGE)
     axis = _time_axis(times, fps, indices, number + first)
     if axis is None and source is not None:
         axis = _images.times_of(source, indices)

@@ -12,7 +12,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "interruptible.hpp"
+#include "guarded.hpp"
 
 namespace dic::python {
 
@@ -84,17 +84,17 @@ NumpyArray array_of(Surfaces surfaces) {
   return array_of<float>(std::move(surfaces));
 }
 
-std::unique_ptr<Correlator> make_correlator(const std::string& device, int threads) {
+std::unique_ptr<Guarded<Correlator>> make_correlator(const std::string& device, int threads) {
   const nb::gil_scoped_release others_run;
-  return std::make_unique<Correlator>(device, threads);
+  return std::make_unique<Guarded<Correlator>>(std::make_unique<Correlator>(device, threads));
 }
 
-NumpyArray surfaces(Correlator& correlator, const Array& reference, const Array& search,
+NumpyArray surfaces(Guarded<Correlator>& guarded, const Array& reference, const Array& search,
                     const std::string& pairing, const std::string& criterion,
                     const std::array<int, 4>& shifts, const std::optional<Array>& mask,
                     const std::string& variant) {
   const Request request(reference, search, mask, pairing, criterion, shifts, variant);
-  return array_of(interruptible([&](const std::stop_token&) {
+  return array_of(guarded.call([&](Correlator& correlator, const std::stop_token&) {
     Surfaces out;
     correlator.surfaces(request.request(), out);
     return out;
@@ -137,11 +137,11 @@ nb::dict arrays_of(const std::vector<Peak>& peaks, Criterion criterion) {
   return out;
 }
 
-nb::dict peaks(Correlator& correlator, const Array& reference, const Array& search,
+nb::dict peaks(Guarded<Correlator>& guarded, const Array& reference, const Array& search,
                const std::string& pairing, const std::string& criterion, const std::array<int, 4>& shifts,
                const std::optional<Array>& mask, const std::string& variant) {
   const Request request(reference, search, mask, pairing, criterion, shifts, variant);
-  const std::vector<Peak> found = interruptible([&](const std::stop_token&) {
+  const std::vector<Peak> found = guarded.call([&](Correlator& correlator, const std::stop_token&) {
     std::vector<Peak> out;
     correlator.peaks(request.request(), out);
     return out;
@@ -153,14 +153,17 @@ nb::dict peaks(Correlator& correlator, const Array& reference, const Array& sear
 
 void add_correlate(nb::module_& module) {
   using namespace nb::literals;
-  nb::class_<Correlator>(module, "Correlator")
+  nb::class_<Guarded<Correlator>>(module, "Correlator")
       .def(nb::new_(&make_correlator), "device"_a = "cpu", "threads"_a = 0)
       .def("surfaces", &surfaces, "reference"_a, "search"_a, "pairing"_a, "criterion"_a, "shifts"_a,
            "mask"_a = nb::none(), "variant"_a = "", "Values [pair, dy, dx].")
       .def("peaks", &peaks, "reference"_a, "search"_a, "pairing"_a, "criterion"_a, "shifts"_a,
            "mask"_a = nb::none(), "variant"_a = "", "The best shift of every pair: arrays [pair] by name.")
       .def_prop_ro(
-          "variant", [](const Correlator& self) { return self.last_plan().variant; },
+          "variant",
+          [](Guarded<Correlator>& self) {
+            return self.ask([](Correlator& of) { return of.last_plan().variant; });
+          },
           "Implementation that the last call used.");
   module.def(
       "correlate_variants",

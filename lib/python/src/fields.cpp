@@ -39,6 +39,7 @@ void take(NodeValues<Status>& target, const nb::dict& arrays, std::string_view n
 }  // namespace
 
 std::shared_ptr<const Grid> grid_of(const Array& inside, int x0, int y0, int step) {
+  if (step < 1) throw UsageError("The step of the grid is a whole number of px above 0.");
   Grid grid;
   grid.x0 = x0, grid.y0 = y0, grid.step = step;
   const ImageView mask = view_of(inside);

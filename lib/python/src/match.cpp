@@ -9,7 +9,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "interruptible.hpp"
+#include "guarded.hpp"
 
 namespace dic::python {
 
@@ -27,11 +27,12 @@ Criterion method_of(const std::string& name) {
   throw UsageError("The method is zncc, ncc or ssd, got \"" + name + "\".");
 }
 
-std::unique_ptr<Matcher> make_matcher(const std::vector<Array>& templates, const std::vector<Array>& masks,
-                                      const std::string& method, int max_matches, double threshold,
-                                      double max_overlap, const std::vector<double>& rotations,
-                                      const std::vector<double>& scales, const std::string& device,
-                                      int threads) {
+std::unique_ptr<Guarded<Matcher>> make_matcher(const std::vector<Array>& templates,
+                                               const std::vector<Array>& masks, const std::string& method,
+                                               int max_matches, double threshold, double max_overlap,
+                                               const std::vector<double>& rotations,
+                                               const std::vector<double>& scales, const std::string& device,
+                                               int threads) {
   const MatchOptions options = {.method = method_of(method),
                                 .max_matches = max_matches,
                                 .threshold = threshold,
@@ -42,13 +43,14 @@ std::unique_ptr<Matcher> make_matcher(const std::vector<Array>& templates, const
                                 .threads = threads,
                                 .variant = {}};
   const std::vector<ImageView> views = views_of_all(templates), mask_views = views_of_all(masks);
-  return interruptible(
-      [&](const std::stop_token&) { return std::make_unique<Matcher>(views, options, mask_views); });
+  return std::make_unique<Guarded<Matcher>>(interruptible(
+      [&](const std::stop_token&) { return std::make_unique<Matcher>(views, options, mask_views); }));
 }
 
-std::pair<std::vector<Match>, double> find(Matcher& matcher, const Array& image) {
+std::pair<std::vector<Match>, double> find(Guarded<Matcher>& guarded, const Array& image) {
   const ImageView view = view_of(image);
-  MatchResult result = interruptible([&](const std::stop_token& stop) { return matcher.find(view, stop); });
+  MatchResult result =
+      guarded.call([&](Matcher& matcher, const std::stop_token& stop) { return matcher.find(view, stop); });
   return {std::move(result.matches), result.best_score};
 }
 
@@ -67,7 +69,7 @@ void add_match(nb::module_& module) {
       .def_ro("scale", &Match::scale, "Factor by which the template is enlarged in the image.")
       .def_ro("width", &Match::width, "Width of the template as given, px.")
       .def_ro("height", &Match::height, "Height of the template as given, px.");
-  nb::class_<Matcher>(module, "Matcher")
+  nb::class_<Guarded<Matcher>>(module, "Matcher")
       .def(nb::new_(&make_matcher), "templates"_a, "masks"_a, "method"_a, "max_matches"_a, "threshold"_a,
            "max_overlap"_a, "rotations"_a, "scales"_a, "device"_a, "threads"_a)
       .def("find", &find, "image"_a,

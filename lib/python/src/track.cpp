@@ -16,6 +16,7 @@
 
 #include "bindings.hpp"
 #include "frame_result.hpp"
+#include "guarded.hpp"
 #include "interruptible.hpp"
 #include "options.hpp"
 
@@ -45,17 +46,18 @@ OptionValues values_in(const TrackOptions& options) {
   return values_of(job);
 }
 
-std::unique_ptr<Tracker> make_tracker(const Array& reference, const OptionValues& options,
-                                      const std::optional<Array>& roi) {
+std::unique_ptr<Guarded<Tracker>> make_tracker(const Array& reference, const OptionValues& options,
+                                               const std::optional<Array>& roi) {
   const TrackJob job = job_for(reference, options, roi);
   const ImageView image = view_of(reference, memory_for(job.options.device));
-  return interruptible(
-      [&](const std::stop_token&) { return std::make_unique<Tracker>(job.options, image, job.roi); });
+  return std::make_unique<Guarded<Tracker>>(interruptible(
+      [&](const std::stop_token&) { return std::make_unique<Tracker>(job.options, image, job.roi); }));
 }
 
-FrameResult track(Tracker& tracker, const Array& current) {
-  const ImageView image = view_of(current, memory_for(tracker.device()));
-  return interruptible([&](const std::stop_token& stop) { return tracker.track(image, stop); });
+FrameResult track(Guarded<Tracker>& guarded, const Array& current) {
+  const ImageView image = view_of(current, memory_for(guarded.object().device()));
+  return guarded.call(
+      [&](Tracker& tracker, const std::stop_token& stop) { return tracker.track(image, stop); });
 }
 
 /// Called with stage, frame and frames.
@@ -160,19 +162,28 @@ void add_track(nb::module_& module) {
   module.def(
       "scale", [](const OptionValues& options) { return job_with(options, std::nullopt).scale(); },
       "options"_a, "mm per px of a run with these options; 0 where lengths are px.");
-  nb::class_<Tracker>(module, "Tracker")
+  nb::class_<Guarded<Tracker>>(module, "Tracker")
       .def(nb::new_(&make_tracker), "reference"_a, "options"_a = OptionValues(), "roi"_a = nb::none())
       .def("track", &track, "current"_a,
-           "Measures the next frame, an array [y, x] of the reference's size and type.\n\n"
+           "Measures the next frame, an array [y, x] of the reference's size and type. Calls "
+           "from several threads wait for each other.\n\n"
            "Raises UsageError where size or type differ, DeviceError, KeyboardInterrupt.")
-      .def_prop_ro("grid", &Tracker::grid, nb::rv_policy::reference_internal, "The points.")
-      .def_prop_ro("device", &Tracker::device, "'cpu', or number and name of the GPU.")
-      .def_prop_ro("device_reason", &Tracker::device_reason, "Why the device was chosen, one sentence.")
-      .def_prop_ro("kernels", &Tracker::kernels, "Variants of the correlation and SIMD targets that ran.")
       .def_prop_ro(
-          "options", [](const Tracker& self) { return values_in(self.options()); },
+          "grid", [](Guarded<Tracker>& self) -> const Grid& { return self.object().grid(); },
+          nb::rv_policy::reference_internal, "The points.")
+      .def_prop_ro("device", property_of<Tracker, &Tracker::device>(),
+                   "'cpu', or number and name of the GPU.")
+      .def_prop_ro("device_reason", property_of<Tracker, &Tracker::device_reason>(),
+                   "Why the device was chosen, one sentence.")
+      .def_prop_ro("kernels", property_of<Tracker, &Tracker::kernels>(),
+                   "Variants of the correlation and SIMD targets that ran.")
+      .def_prop_ro(
+          "options",
+          [](Guarded<Tracker>& self) {
+            return values_in(self.ask([](Tracker& tracker) { return tracker.options(); }));
+          },
           "All options by name as text, with what was chosen from the reference.")
-      .def_prop_ro("prepare_seconds", &Tracker::prepare_seconds,
+      .def_prop_ro("prepare_seconds", property_of<Tracker, &Tracker::prepare_seconds>(),
                    "Time that preparing the reference took, seconds.");
 }
 
