@@ -97,7 +97,7 @@ void add_bench_regress(CLI::App& bench_command) {
       ->default_str("all");
   command.add_option("--device", flags->options.device, "auto (CPU, and GPU where there is one) or cpu");
   command.add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core");
-  command.footer(kBenchRegressExamples + guide("bench.md") + " says how to read the table.");
+  command.footer(kBenchRegressExamples + guide("performance.md") + " says how to read the table.");
   command.callback([flags] { run_regress(*flags); });
 }
 

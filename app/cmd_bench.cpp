@@ -144,7 +144,8 @@ void add_correlate(CLI::App& bench_command) {
   correlate.add_option("--plots", command->plots, "Draw speed-ups against size into this folder")
       ->type_name("DIR");
   correlate.add_flag("--resume", command->resume, "Skip rows that the report of --json already has");
-  correlate.footer(kCorrelateExamples + guide("bench.md") + " describes FILE and what is measured.");
+  correlate.footer(kCorrelateExamples + guide("performance-tables.md") +
+                   " describes FILE and what is measured.");
   correlate.callback([command] { run_correlate(*command); });
 }
 

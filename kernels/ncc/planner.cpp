@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <dic/kernels/ncc.hpp>
 
-// Choice of the fastest variant for a job: rules in order, measured on an H100 (docs/benchmarks.md).
+// Choice of the fastest variant for a job: rules in order, measured on an H100 (docs/performance-tables.md).
 namespace dic::kernels {
 namespace {
 

@@ -91,8 +91,8 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
-/// The tasks of a TOML file (docs/bench.md), for a device named as for Correlator, which decides what the
-/// variant "all" stands for. Throws FileError, UsageError with the line.
+/// The tasks of a TOML file (docs/performance-tables.md), for a device named as for Correlator. The device
+/// decides what the variant "all" stands for. Throws FileError, UsageError with the line.
 std::vector<Task> read_tasks(const std::filesystem::path& file, const std::string& device);
 /// The tasks of a TOML text; messages call it `name`.
 std::vector<Task> parse_tasks(const std::string& text, const std::string& name, const std::string& device);

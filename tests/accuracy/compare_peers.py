@@ -1,4 +1,4 @@
-"""Runs other open DIC programs on the images that `dic` is measured on, and prints the tables of docs/accuracy.md.
+"""Runs other open DIC programs on the images that `dic` is measured on, and prints the tables of docs/accuracy-tables.md.
 
     python -m venv peers && peers/bin/pip install -r tests/accuracy/peers.txt
     DIC_REAL_DATA=FOLDER peers/bin/python tests/accuracy/compare_peers.py PROGRAM

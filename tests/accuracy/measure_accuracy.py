@@ -1,4 +1,4 @@
-"""Measures `dic track` on real images and prints the tables of docs/accuracy.md that `dic validate` does not write.
+"""Measures `dic track` on real images and prints the tables of docs/accuracy-tables.md that `dic validate` does not write.
 
     DIC_REAL_DATA=FOLDER measure_accuracy.py PROGRAM [--only SECTION ...] [--keep FOLDER]
 

@@ -10,7 +10,7 @@ namespace {
 constexpr int kSizes[] = {32,  48,  64,  80,  96,  128, 144, 160, 192,  240,  256,  288,
                           320, 384, 480, 512, 576, 640, 768, 960, 1024, 1280, 1536, 2048};
 // Complex float32 elements that fit in a second-level cache: the tile and the reference's spectrum take 1 MB,
-// with the sums of both tiles 2 MB. A larger cache gains nothing more: docs/tried.md.
+// with the sums of both tiles 2 MB. A larger cache gains nothing more: docs/performance-tables.md.
 constexpr double kCached = 256 * 256;
 constexpr double kUncachedPenalty = 1.5;
 
