@@ -13,7 +13,7 @@ using figures::PlotJob;
 
 constexpr const char* kPlotExamples =
     "Examples:\n"
-    "  dic plot dic_out --field exx --frames 10,20            two figures, PNG, 300 dots per inch\n"
+    "  dic plot dic_out --field exx --strain-unit % --frames 10,20    two figures, PNG, 300 dots per inch\n"
     "  dic plot dic_out --field eyy --format pdf --width 85   for one column of a paper; the last frame\n"
     "  dic plot dic_out --field magnitude --vectors --range 0,5 --cmap cividis\n"
     "\n";
@@ -85,6 +85,7 @@ void add_content(CLI::App& command, PlotFlags& flags) {
       ->type_name("MIN,MAX");
   command.add_flag("--own-range", job.own_range,
                    "Choose a range for every frame, instead of one for the sequence");
+  add_choice(command, "--strain-unit", job.strain_unit, "Unit of strains, also in --range");
   add_choice(command, "--cmap", job.figure.colour_map,
              "Colour map; auto: blue-red for values around zero, viridis otherwise");
   command.add_option("--opacity", job.figure.opacity, "Opacity of the colours over the image, 0 to 1");

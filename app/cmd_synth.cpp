@@ -16,6 +16,7 @@ constexpr const char* kSynthExamples =
     "  dic synth -o shift --u 0.3 --noise 2                            a shift by 0.3 px\n"
     "  dic synth -o stretch --motion affine --ux 0.02 --frames 11      2 % stretch in 10 steps\n"
     "  dic synth -o star --motion star --amplitude 0.5 --period-min 10 spatial resolution\n"
+    "  dic synth -o plate --motion hole --radius 60 --vy 0.01          a plate with a hole, pulled along y\n"
     "  dic synth -o disc --motion bodies --body 256,256,150,0,0,20     a disc that turns in a still field";
 
 struct SynthCommand {
@@ -67,13 +68,13 @@ void add_motion(CLI::App& command, SynthCommand& flags) {
   command.add_option("--ux", motion.ux, "affine: du/dx");
   command.add_option("--uy", motion.uy, "affine: du/dy");
   command.add_option("--vx", motion.vx, "affine: dv/dx");
-  command.add_option("--vy", motion.vy, "affine: dv/dy");
+  command.add_option("--vy", motion.vy, "affine: dv/dy; hole: strain along y far from the hole");
   command.add_option(
       "--angle", motion.angle_deg,
       "rotation: angle; crack: angle to the horizontal; degrees, positive from x (right) to y (down)");
-  command.add_option("--cx", flags.cx, "affine, rotation, ramp, crack: centre, px")
+  command.add_option("--cx", flags.cx, "affine, rotation, ramp, crack, hole: centre, px")
       ->default_str("the middle");
-  command.add_option("--cy", flags.cy, "affine, rotation, star: centre, px")->default_str("the middle");
+  command.add_option("--cy", flags.cy, "affine, rotation, star, hole: centre, px")->default_str("the middle");
   command.add_option(
       "--amplitude", motion.amplitude,
       "star: amplitude of v; chirp: amplitude of u; ramp: rise of u; crack: half of the opening; px");
@@ -81,7 +82,8 @@ void add_motion(CLI::App& command, SynthCommand& flags) {
   command.add_option("--period-max", motion.period_max, "star, chirp: period at the left edge, px");
   command.add_option("--length", motion.length, "ramp: length of the rise, px");
   command.add_option("--slip", motion.slip, "crack: half of the slip along the crack, px");
-  command.add_flag("--textured-gap", motion.textured_gap, "crack: the area that opens has a texture");
+  command.add_flag("--textured-gap", motion.textured_gap, "crack, hole: the gap has a texture");
+  command.add_option("--radius", motion.radius, "hole: radius, px");
   command.add_option("--body", flags.bodies, "bodies: a disc in front of the background; may be repeated")
       ->type_name("X,Y,RADIUS,U,V,DEGREES")
       ->delimiter(',')

@@ -1,7 +1,19 @@
 # Decides whether the CUDA backend is built (DIC_WITH_CUDA), and its compiler flags (target dic_cuda_flags).
 
 set(DIC_WITH_CUDA OFF)
-if(DIC_CUDA STREQUAL "AUTO" OR DIC_CUDA)
+set(wants_cuda ${DIC_CUDA})
+if(DIC_CUDA STREQUAL "AUTO")
+  set(wants_cuda ON)
+  if(SKBUILD AND NOT DIC_PACKAGE_FOLDER)  # `pip install .` builds for this machine; kernels for all architectures take many minutes
+    if(EXISTS /proc/driver/nvidia/version)
+      set(CMAKE_CUDA_ARCHITECTURES native)
+    else()
+      message(STATUS "Building for the CPU: no NVIDIA driver was found. -Ccmake.define.DIC_CUDA=ON builds the CUDA backend all the same.")
+      set(wants_cuda OFF)
+    endif()
+  endif()
+endif()
+if(wants_cuda)
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)

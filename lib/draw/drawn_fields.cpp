@@ -29,7 +29,12 @@ MovedGrid ResultFields::moved_grid(int frame) const {
 }
 
 std::vector<float> ResultFields::values(const std::string& name, int frame) const {
-  if (name != "magnitude") return result_.values<float>(name, frame);
+  if (name != "magnitude") {
+    std::vector<float> values = result_.values<float>(name, frame);
+    if (const FieldArray* array = find_field_array(name); array && array->is_strain() && strain_factor_ != 1)
+      for (float& value : values) value = static_cast<float>(value * strain_factor_);
+    return values;
+  }
   std::vector<float> values = result_.values<float>("u", frame);
   const std::vector<float> v = result_.values<float>("v", frame);
   std::ranges::transform(values, v, values.begin(), [](float a, float b) { return std::hypot(a, b); });

@@ -26,8 +26,10 @@ class DIC_INTERNAL_API DrawnFields {
 /// The fields of a result, which must outlive this object.
 class DIC_INTERNAL_API ResultFields final : public DrawnFields {
  public:
-  /// camera: camera of the result, or null.
-  ResultFields(const Result& result, const Camera* camera) : result_(result), camera_(camera) {}
+  /// camera: camera of the result, or null. strain_factor: strains are multiplied by it, for example by 100
+  /// for percent.
+  ResultFields(const Result& result, const Camera* camera, double strain_factor = 1)
+      : result_(result), camera_(camera), strain_factor_(strain_factor) {}
 
   const ResultInfo& info() const override { return result_.info(); }
   MovedGrid moved_grid(int frame) const override;
@@ -36,6 +38,7 @@ class DIC_INTERNAL_API ResultFields final : public DrawnFields {
  private:
   const Result& result_;
   const Camera* camera_;
+  double strain_factor_;
 };
 
 /// The kDrawnArrays of one frame that was just measured; frame numbers are ignored.

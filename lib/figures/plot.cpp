@@ -130,12 +130,31 @@ std::string heading_of(const PlotJob& job, const Result& result, int frame) {
   return result.frame_names()[frame] + text;
 }
 
+double factor_of(StrainUnit unit) {
+  switch (unit) {
+    case StrainUnit::one:
+      return 1;
+    case StrainUnit::percent:
+      return 100;
+    case StrainUnit::microstrain:
+      break;
+  }
+  return 1e6;
+}
+
+/// Unit of a quantity in the legend; empty for numbers without one.
+std::string unit_of(const PlotJob& job, const std::string& name, const std::string& stored) {
+  const FieldArray* array = find_field_array(name);
+  if (!array || !array->is_strain() || job.strain_unit == StrainUnit::one) return stored;
+  return job.strain_unit == StrainUnit::percent ? "%" : "µm/m";
+}
+
 draw::Quantity quantity(const PlotJob& job, const Result& result, const draw::DrawnFields& fields,
                         const std::string& name) {
   const FigureOptions known = draw::options_for(result, name);
   draw::Quantity quantity{name, job.figure};
   quantity.options.symbol = known.symbol;
-  quantity.options.unit = known.unit;
+  quantity.options.unit = unit_of(job, name, known.unit);
   quantity.options.mm_per_px = known.mm_per_px;
   quantity.options.width = job.width_mm / kMmPerInch * kPointsPerInch;
   quantity.options.font = job.font_pt;
@@ -180,7 +199,7 @@ PlotSummary plot(const PlotJob& job) {
   const std::optional<Camera> camera = camera_of(settings);
   const std::vector<int> frames = chosen_frames(job, result.frame_count());
   core::ThreadPool threads(job.threads);
-  const draw::ResultFields fields(result, camera ? &*camera : nullptr);
+  const draw::ResultFields fields(result, camera ? &*camera : nullptr, factor_of(job.strain_unit));
   std::vector<draw::Quantity> quantities;
   for (const std::string& name : job.fields) quantities.push_back(quantity(job, result, fields, name));
 

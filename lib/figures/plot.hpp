@@ -1,12 +1,32 @@
 #pragma once
 
+#include <cstdint>
 #include <dic/draw.hpp>
+#include <dic/shared/enum_names.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "figures/cairo_canvas.hpp"
+
+namespace dic::figures {
+
+/// Units that figures show strains in.
+enum class StrainUnit : std::uint8_t { one, percent, microstrain };
+}  // namespace dic::figures
+
+namespace dic {
+
+template <>
+struct EnumNames<figures::StrainUnit> {
+  static constexpr EnumName<figures::StrainUnit> table[] = {
+      {figures::StrainUnit::one, "1"},
+      {figures::StrainUnit::percent, "%"},
+      {figures::StrainUnit::microstrain, "microstrain"}};
+};
+
+}  // namespace dic
 
 namespace dic::figures {
 
@@ -24,8 +44,9 @@ struct PlotJob {
   std::vector<std::string> images = {};  ///< frames as for `dic track`; empty = the files of the run
   bool background = true;                ///< draw the images under the fields
   bool own_range = false;                ///< each frame has its own range; false: one for the whole sequence
-  FigureOptions figure = {};             ///< colour map, range, smooth, lines, arrows
-  std::string heading = "auto";          ///< "auto": name and time of the frame; "none"; or a text
+  StrainUnit strain_unit = StrainUnit::one;  ///< unit of strains, also of a range of their colours
+  FigureOptions figure = {};                 ///< colour map, range, smooth, lines, arrows
+  std::string heading = "auto";              ///< "auto": name and time of the frame; "none"; or a text
   Format format = Format::png;
   double width_mm = 120;  ///< width of a figure
   double font_pt = 9;

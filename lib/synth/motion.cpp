@@ -110,6 +110,36 @@ std::optional<MaterialPoint> undo_crack(const Motion& m, double amount, double x
   return std::nullopt;
 }
 
+constexpr double kHalfEdge = 0.5;  // half of the width of the edge of a hole, px
+
+/// Displacement of a plate with a hole at (dx, dy) from the centre of the hole. The edge of the hole moves
+/// like the affine motion that fills it.
+std::array<double, 2> move_hole(const Motion& m, double amount, double dx, double dy) {
+  constexpr double kPoisson = 0.3, kKolosov = (3 - kPoisson) / (1 + kPoisson);  // plane stress
+  const double strain = amount * m.vy, distance = std::hypot(dx, dy);
+  if (distance <= m.radius) return {-strain * dx, 3 * strain * dy};
+  const double c = dy / distance, s = dx / distance;  // of the angle from the direction of the pull
+  const double c3 = c * (4 * c * c - 3), s3 = s * (3 - 4 * s * s), near = m.radius / distance;
+  const double along = (kKolosov + 1) * c / near + 2 * near * ((1 + kKolosov) * c + c3 - near * near * c3);
+  const double across = (kKolosov - 3) * s / near + 2 * near * ((1 - kKolosov) * s + s3 - near * near * s3);
+  const double factor = strain * (1 + kPoisson) / 4 * m.radius;
+  return {factor * across, factor * along};
+}
+
+/// Solves X + u(X) = x by iteration, which converges as the gradient of u stays below 0.5 (impossible()).
+std::optional<MaterialPoint> undo_hole(const Motion& m, double amount, double x, double y) {
+  constexpr double kLastStep = 5e-13;  // px
+  double dx = x - m.cx, dy = y - m.cy, step = 1;
+  for (int i = 0; i < 100 && step > kLastStep; ++i) {
+    const auto [u, v] = move_hole(m, amount, dx, dy);
+    const double next_x = x - m.cx - u, next_y = y - m.cy - v;
+    step = std::hypot(next_x - dx, next_y - dy);
+    dx = next_x, dy = next_y;
+  }
+  if (std::hypot(dx, dy) < m.radius - kHalfEdge) return std::nullopt;
+  return MaterialPoint{{m.cx + dx, m.cy + dy}};
+}
+
 Position rotate(Position centre, double angle, double x, double y) {
   const double c = std::cos(angle), s = std::sin(angle), dx = x - centre.x, dy = y - centre.y;
   return {centre.x + c * dx - s * dy, centre.y + s * dx + c * dy};
@@ -162,6 +192,8 @@ std::array<double, 2> Motion::at(double x, double y, double amount) const {
       return {ramp(*this, amount, x), 0};
     case MotionKind::bodies:
       return move_bodies(*this, amount, x, y);
+    case MotionKind::hole:
+      return move_hole(*this, amount, x - cx, y - cy);
     case MotionKind::crack:
       break;
   }
@@ -203,10 +235,18 @@ std::optional<MaterialPoint> synth::reference_position(const Motion& motion, dou
     }
     case MotionKind::bodies:
       return undo_bodies(motion, amount, x, y);
+    case MotionKind::hole:
+      return undo_hole(motion, amount, x, y);
     case MotionKind::crack:
       break;
   }
   return undo_crack(motion, amount, x, y);
+}
+
+double synth::material_share(const Motion& motion, const MaterialPoint& seen) {
+  if (motion.kind != MotionKind::hole || motion.textured_gap) return 1;
+  const double outside = std::hypot(seen.x - motion.cx, seen.y - motion.cy) - motion.radius;
+  return std::clamp((outside + kHalfEdge) / (2 * kHalfEdge), 0.0, 1.0);
 }
 
 }  // namespace dic

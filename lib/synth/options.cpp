@@ -8,7 +8,7 @@ namespace {
 
 bool finite(const Motion& m) {
   const double sum = m.u + m.v + m.ux + m.uy + m.vx + m.vy + m.angle_deg + m.cx + m.cy + m.amplitude +
-                     m.period_min + m.period_max + m.width + m.crack_y + m.slip + m.length;
+                     m.period_min + m.period_max + m.width + m.crack_y + m.slip + m.length + m.radius;
   const auto good = [](const Motion::Body& b) {
     return std::isfinite(b.x + b.y + b.u + b.v + b.angle_deg) && b.radius > 0 && std::isfinite(b.radius);
   };
@@ -29,6 +29,8 @@ std::string impossible(const Motion& m, double amount) {
   if (m.kind == MotionKind::ramp && !(m.length > 0 && amount * m.amplitude > -0.9 * m.length))
     return "The ramp folds the material: it must be longer than it compresses.";
   if (m.kind == MotionKind::crack && amount * m.amplitude < 0) return "The crack can open, but not overlap.";
+  if (m.kind == MotionKind::hole && !(m.radius > 0 && std::abs(amount * m.vy) <= 0.15))
+    return "A plate with a hole needs a positive radius and a strain between -0.15 and 0.15.";
   return {};
 }
 

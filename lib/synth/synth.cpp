@@ -16,7 +16,7 @@ namespace dic {
 using namespace synth;
 namespace {
 
-constexpr double kGap = -std::numeric_limits<double>::infinity();  // blob sum where a crack is open
+constexpr double kGap = -std::numeric_limits<double>::infinity();  // blob sum inside an open crack or a hole
 
 SynthOptions checked(const SynthOptions& options) {
   const auto problems = options.validate();
@@ -37,13 +37,13 @@ Position corrected(const SynthOptions& options, double x, double y) {
   return {p.x, p.y};
 }
 
-/// The material that a frame shows at a pixel; none inside an open crack.
+/// The material that a frame shows at a pixel; none inside an open crack or a hole.
 std::optional<MaterialPoint> material_at(const SynthOptions& options, double amount, double x, double y) {
   const Position p = corrected(options, x, y);
   return reference_position(options.motion, amount, p.x, p.y);
 }
 
-constexpr int kGapBody = -1;  // number of the texture that is seen in an open crack
+constexpr int kGapBody = -1;  // number of the texture inside an open crack or a hole
 
 /// The bodies that a frame shows, with the reference positions of all their pixels.
 std::vector<View> views_of(const SynthOptions& options, double amount) {
@@ -117,7 +117,9 @@ double light_at(const SynthOptions& o, double x) {
 }  // namespace
 
 Synthesizer::Synthesizer(const SynthOptions& options) : options_(checked(options)), pool_(options.threads) {
-  const std::vector<double> sums = blob_sums(0);
+  std::vector<double> sums = blob_sums(0);
+  std::erase(sums, kGap);
+  if (sums.empty()) throw UsageError("The hole covers the whole image: choose a smaller radius.");
   const auto [low, high] = std::ranges::minmax(sums);
   darkest_ = low;
   contrast_ = high > low ? (options_.grey_max - options_.grey_min) / (high - low) : 0;
@@ -185,7 +187,10 @@ void Synthesizer::expose(const std::vector<double>& sums, int i, Image& image) {
       T* row = image.row<T>(static_cast<int>(y));
       for (int x = 0; x < image.width(); ++x) {
         const std::int64_t pixel = y * image.width() + x;
-        const double above = sums[pixel] == kGap ? 0 : contrast_ * (sums[pixel] - darkest_);
+        double above = sums[pixel] == kGap ? 0 : contrast_ * (sums[pixel] - darkest_);
+        if (options_.motion.kind == MotionKind::hole)
+          if (const auto p = material_at(options_, options_.amounts[i], x, static_cast<double>(y)))
+            above *= material_share(options_.motion, *p);
         double grey = (options_.grey_min + above) * light_at(options_, x) * gain + offset +
                       glare_at(options_, x, static_cast<double>(y));
         if (electrons > 0)

@@ -76,6 +76,7 @@ void add_motion_flags(Flags& flags, const SynthOptions& o) {
   flags.number("length", m.length, usual.length);
   flags.number("slip", m.slip, usual.slip);
   flags.flag("textured-gap", m.textured_gap);
+  flags.number("radius", m.radius, usual.radius);
   flags.number("crack-y", m.crack_y, (o.size.height - 1) / 2.0);
   for (const Motion::Body& b : m.bodies) {
     char text[160];

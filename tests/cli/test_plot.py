@@ -37,6 +37,19 @@ class PlotTest(ProgramTest):
             for file in made:
                 self.assertTrue(file.read_bytes().startswith(start))
 
+    def test_strain_has_a_unit(self):
+        # exx is 0.0202 everywhere in the last frame: one colour, which is the middle of equal ranges in all units.
+        def colour(unit, values):
+            file, = self.plotted("--field", "exx", "--opacity", "1", "--heading", "none", "--no-scale-bar", "--dpi", "72",
+                                 "--strain-unit", unit, f"--range={values}")
+            picture = cv2.imread(str(file)).astype(int)
+            return picture[picture.shape[0] // 2, picture.shape[1] // 4]
+
+        middle = colour("1", "0.01,0.03")
+        self.assertLess(np.abs(colour("%", "1,3") - middle).max(), 12)
+        self.assertLess(np.abs(colour("microstrain", "10000,30000") - middle).max(), 12)
+        self.assertGreater(np.abs(colour("%", "2,4") - middle).max(), 40)
+
     def test_refusals(self):
         self.refuse(2, ("nothing",), "plot", "dic_out", "--field", "nothing")
         self.refuse(2, ("dic view",), "plot", "dic_out", "--field", "u,status")

@@ -42,13 +42,15 @@ Motion motion_of(MotionKind kind) {
   motion.crack_y = 39.5;
   motion.slip = 2.5;
   motion.length = 20;
+  motion.radius = 10;
+  if (kind == MotionKind::hole) motion.vy = 0.12;
   motion.bodies = {{30, 30, 15, 4, -3, 50}, {60, 50, 12, -8, 6, -20}};
   return motion;
 }
 
 constexpr MotionKind kKinds[] = {MotionKind::translation, MotionKind::affine, MotionKind::rotation,
                                  MotionKind::star,        MotionKind::chirp,  MotionKind::ramp,
-                                 MotionKind::crack,       MotionKind::bodies};
+                                 MotionKind::crack,       MotionKind::hole,   MotionKind::bodies};
 
 int grey(const Image& image, int x, int y) {
   return image.type() == ScalarType::u8 ? image.row<std::uint8_t>(y)[x] : image.row<std::uint16_t>(y)[x];
@@ -120,6 +122,44 @@ TEST(Motion, CracksMayBeOblique) {
   motion.slip = 2;
   EXPECT_NEAR(motion.at(80, 70, 1)[0], 2 * std::sqrt(0.75), 1e-12);
   EXPECT_NEAR(motion.at(80, 70, 1)[1], 1, 1e-12);
+}
+
+/// Strain at a point by differences of the displacement: {exx, eyy, exy}.
+std::array<double, 3> strain_at(const Motion& motion, double x, double y) {
+  constexpr double h = 1e-4;
+  const auto e = motion.at(x + h, y, 1), w = motion.at(x - h, y, 1), s = motion.at(x, y + h, 1),
+             n = motion.at(x, y - h, 1);
+  return {(e[0] - w[0]) / (2 * h), (s[1] - n[1]) / (2 * h), (s[0] - n[0] + e[1] - w[1]) / (4 * h)};
+}
+
+TEST(Motion, PlateWithAHoleIsInEquilibrium) {
+  Motion motion;
+  motion.kind = MotionKind::hole;
+  motion.cx = motion.cy = 0;
+  motion.radius = 20;
+  motion.vy = 0.01;
+  EXPECT_NEAR(strain_at(motion, 20.001, 0)[1], 0.03, 1e-5) << "three times the strain far away";
+  EXPECT_NEAR(strain_at(motion, 0, 20.001)[0], -0.01, 1e-5) << "the known stress -S at the top of the hole";
+  EXPECT_NEAR(strain_at(motion, 1e4, 1e4)[1], 0.01, 1e-6);
+  EXPECT_NEAR(strain_at(motion, 1e4, 1e4)[0], -0.003, 1e-6);
+  // Stress divided by Young's modulus, plane stress; its divergence vanishes, and so does the traction on the
+  // hole.
+  const auto stress = [&](double x, double y) {
+    const auto [xx, yy, xy] = strain_at(motion, x, y);
+    return std::array{(xx + 0.3 * yy) / 0.91, (yy + 0.3 * xx) / 0.91, xy / 1.3};
+  };
+  for (const auto& [x, y] : {std::pair{25.0, 7.0}, std::pair{-14.0, 22.0}, std::pair{30.0, -30.0}}) {
+    constexpr double h = 0.05;
+    const auto e = stress(x + h, y), w = stress(x - h, y), s = stress(x, y + h), n = stress(x, y - h);
+    EXPECT_NEAR((e[0] - w[0] + s[2] - n[2]) / (2 * h), 0, 1e-7);
+    EXPECT_NEAR((e[2] - w[2] + s[1] - n[1]) / (2 * h), 0, 1e-7);
+  }
+  for (const double angle : {0.1, 0.9, 2.0, 4.5}) {
+    const double c = std::cos(angle), s = std::sin(angle);
+    const auto [xx, yy, xy] = stress(20.001 * c, 20.001 * s);
+    EXPECT_NEAR(xx * c + xy * s, 0, 1e-5);
+    EXPECT_NEAR(xy * c + yy * s, 0, 1e-5);
+  }
 }
 
 TEST(Motion, StarRisesInFrequencyFromLeftToRight) {
@@ -243,6 +283,7 @@ TEST(SynthFrame, IsTheBlobSumAtTheReferencePosition) {
     double low = 1e9, high = -1e9;
     for (int y = 0; y < options.size.height; ++y)
       for (int x = 0; x < options.size.width; ++x) {
+        if (!reference_position(options.motion, 0, x, y)) continue;  // the hole has no blobs
         const double sum = naive_sum(settings, x, y);
         low = std::min(low, sum);
         high = std::max(high, sum);
@@ -250,6 +291,7 @@ TEST(SynthFrame, IsTheBlobSumAtTheReferencePosition) {
     const Image image = synth_frame(options, 1);
     for (const auto& [x, y] : {std::pair{3, 5}, std::pair{50, 20}, std::pair{90, 75}, std::pair{11, 60}}) {
       const auto p = reference_position(options.motion, 1, x, y);
+      ASSERT_TRUE(p);
       const double level = 20 + 220 * (naive_sum(settings, p->x, p->y) - low) / (high - low);
       EXPECT_NEAR(grey(image, x, y), 257 * level, 0.51) << to_string(kind) << " at " << x << ", " << y;
     }

@@ -15,7 +15,17 @@
 /// images are never interpolated.
 namespace dic {
 
-enum class MotionKind : std::uint8_t { translation, affine, rotation, star, chirp, ramp, crack, bodies };
+enum class MotionKind : std::uint8_t {
+  translation,
+  affine,
+  rotation,
+  star,
+  chirp,
+  ramp,
+  crack,
+  hole,
+  bodies
+};
 template <>
 struct EnumNames<MotionKind> {
   static constexpr EnumName<MotionKind> table[] = {{MotionKind::translation, "translation"},
@@ -25,6 +35,7 @@ struct EnumNames<MotionKind> {
                                                    {MotionKind::chirp, "chirp"},
                                                    {MotionKind::ramp, "ramp"},
                                                    {MotionKind::crack, "crack"},
+                                                   {MotionKind::hole, "hole"},
                                                    {MotionKind::bodies, "bodies"}};
 };
 
@@ -42,6 +53,11 @@ struct EnumNames<MotionKind> {
 /// crack:       (-slip, -amplitude) above crack_y, (+slip, +amplitude) at and below it, all of it turned by
 ///              angle_deg about (cx, crack_y); what was not there before shows grey_min, or a still texture
 ///              of its own.
+/// hole:        a wide elastic plate in plane stress with Poisson's ratio 0.3 and a round hole of `radius`
+/// about
+///              (cx, cy), pulled along y to the strain vy far from the hole, after Kirsch (1898):
+///              small-strain theory gives eyy = 3 vy at both sides of the hole. The hole shows grey_min, or a
+///              still texture.
 /// bodies:      discs, each with its own rigid motion, in front of a texture that moves by (u, v).
 struct Motion {
   /// A disc that moves by (u, v) and turns about its centre. It covers the discs before it in the list.
@@ -61,7 +77,8 @@ struct Motion {
   double width = 0;                          ///< image width, px; star and chirp need it
   double crack_y = 0;                        ///< px
   double slip = 0;                           ///< crack: half of the slip along it, px
-  bool textured_gap = false;                 ///< crack
+  bool textured_gap = false;                 ///< crack, hole
+  double radius = 50;                        ///< hole, px
   double length = 50;                        ///< ramp, px
   std::vector<Body> bodies = {};
 

@@ -18,12 +18,12 @@ def synth(*, width: int = 512, height: int = 512, frames: int = 2, bits: Literal
           noise: float = 0, reference_noise: float | None = None, full_well: float = 0, blur: float = 0,
           light_min: float = 1, glare: float = 0, unrelated: bool = False, gain: float = 1, offset: float = 0,
           seed: int = 1,
-          motion: Literal["translation", "affine", "rotation", "star", "chirp", "ramp", "crack",
+          motion: Literal["translation", "affine", "rotation", "star", "chirp", "ramp", "crack", "hole",
                           "bodies"] = "translation",
           u: float = 0, v: float = 0, ux: float = 0, uy: float = 0, vx: float = 0, vy: float = 0, angle: float = 0,
           cx: float | None = None, cy: float | None = None, amplitude: float = 0.5, period_min: float = 10,
           period_max: float = 200, length: float = 50, slip: float = 0, crack_y: float | None = None,
-          textured_gap: bool = False, bodies: Sequence[Sequence[float]] = (),
+          textured_gap: bool = False, radius: float = 50, bodies: Sequence[Sequence[float]] = (),
           camera: str | os.PathLike[str] | None = None, threads: int = 0) -> xr.Dataset:
     """Textures with exactly known motion, evaluated anew for every frame: no image is interpolated.
 

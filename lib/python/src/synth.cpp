@@ -139,6 +139,7 @@ void add_synth(nb::module_& module) {
   add_motion(options, "slip", &Motion::slip);
   add_motion(options, "crack_y", &Motion::crack_y);
   add_motion(options, "textured_gap", &Motion::textured_gap);
+  add_motion(options, "radius", &Motion::radius);
 }
 
 }  // namespace dic::python
