@@ -21,7 +21,7 @@ A comment in the line before a block says what to do instead:
     <!-- docs-test: output TOLERANCE -->  the block is what the last block printed: words are equal, numbers differ by at most
                                           TOLERANCE; a line "..." stands for any lines
 
-No block may print "nan": an example shows measured values.
+No block of sh or cpp may print "nan": an example shows measured values.
 """
 
 import os
@@ -140,7 +140,7 @@ class Runner:
         self.printed = done.stdout
         if done.returncode != 0:
             return f"code {done.returncode} of {shlex.join(command)[:200]}\n{done.stdout}"
-        return f"prints nan:\n{done.stdout}" if NOT_A_NUMBER.search(done.stdout) else ""
+        return ""
 
     def compare_output(self, block):
         """Compares a block with what the block before it printed."""
@@ -169,6 +169,12 @@ class Runner:
 
     def run_block(self, block):
         """Problems found, one sentence each; empty = none."""
+        problem = self.run_code(block)
+        if not problem and block.language in ("sh", "cpp") and NOT_A_NUMBER.search(self.printed):
+            return f"prints nan:\n{self.printed}"
+        return problem
+
+    def run_code(self, block):
         if block.language in ("sh", "console"):
             return self.run(["bash", "-euo", "pipefail", "-c", block.code])
         name = f"block_{block.line}"
