@@ -31,7 +31,7 @@ def problems_of_file(path, folder):
 
 def main():
     folder = pathlib.Path(sys.argv[1]).resolve()
-    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", ROOT / "mkdocs.yml",
+    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", ROOT / "mkdocs.yml",
                     "--site-dir", folder], check=True, env=dict(os.environ, NO_MKDOCS_2_WARNING="1"))
     problems = [f"there is no {page}" for page in PAGES if not (folder / page).exists()]
     for path in sorted(folder.rglob("*")):
