@@ -19,6 +19,7 @@
 
 #include "commands.hpp"
 #include "help/help_format.hpp"
+#include "help/suggestion.hpp"
 
 namespace {
 
@@ -52,22 +53,51 @@ int fail(const std::string& message, ExitCode code) {
   return code;
 }
 
-/// Names of all commands: "track, match, ...".
-std::string command_names(const CLI::App& app) {
-  std::string names;
-  for (const CLI::App* command : app.get_subcommands({}))
-    names += (names.empty() ? "" : ", ") + command->get_name();
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   return names;
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// Options of a command with their dashes.
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+/// Suggestion for the first option that the command does not have; empty if it has them all.
+std::string suggested_option(const CLI::App& command, const std::vector<std::string>& arguments) {
+  const std::vector<std::string> names = option_names(command);
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name.starts_with("--") && std::ranges::find(names, name) == names.end())
+      return suggestion(name, names);
+  }
+  return {};
+}
+
 int explain(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
-  const std::string choice = "choose one of " + command_names(app);
+  const std::string choice = "choose one of " + joined(command_names(app));
   if (arguments.empty()) return fail("No command was given: " + choice + ", or see dic --help.", wrong_usage);
   const std::string& first = arguments.front();
-  const bool known = !app.get_subcommands([&](const CLI::App* c) { return c->get_name() == first; }).empty();
-  if (!known && !first.starts_with('-'))
-    return fail("\"" + first + "\" is not a command: " + choice + ".", wrong_usage);
-  return fail(std::string(error.what()) + "; see dic " + (known ? first + " " : "") + "--help.", wrong_usage);
+  const auto found = app.get_subcommands([&](const CLI::App* c) { return c->get_name() == first; });
+  if (found.empty() && !first.starts_with('-'))
+    return fail(
+        "\"" + first + "\" is not a command" + suggestion(first, command_names(app)) + ": " + choice + ".",
+        wrong_usage);
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const std::string hint = is_extra && !found.empty() ? suggested_option(*found.front(), arguments) : "";
+  return fail(
+      std::string(error.what()) + hint + "; see dic " + (found.empty() ? "" : first + " ") + "--help.",
+      wrong_usage);
 }
 
 /// Files that are opened later must not get the numbers of closed standard streams: what a library prints

@@ -52,6 +52,11 @@ class HelpTest(ProgramTest):
             self.assertEqual(self.text("help", *command.split()), self.text(*command.split(), "--help"))
         self.assertIn("Usage: dic bench track", self.text("help", "bench", "track"))
         self.refuse(2, ["nothing", "not a command"], "help", "nothing")
+        self.refuse(2, ['"trakc" is not a command (did you mean track?)'], "trakc")
+        for typed, meant in (("--stepp", "--step"), ("--subset-size", "--subset"), ("--strain-windw=9", "--strain-window")):
+            self.refuse(2, [f"did you mean {meant}?"], "track", "a.png", typed)
+        done = self.dic("track", "a.png", "--zzzzzz")
+        self.assertEqual((done.returncode, "mean" in done.stderr), (2, False))
         self.refuse(2, ["nothing", "not a command of bench"], "help", "bench", "nothing")
 
     def test_lines_fit_the_terminal(self):

@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/tutorial.md and docs/gallery.md from data/ and `dic synth`: python docs/make_pictures.py DIC [tutorial|gallery]
+"""Makes the pictures of docs/tutorial.md and docs/gallery.md from data/ and `dic synth`: python docs/pictures/make_pictures.py DIC [tutorial|gallery]
 
 Needs the package dic, the packages of tests/requirements.txt, Chromium and its driver. The commands are those of the pages.
 """
@@ -13,7 +13,7 @@ import time
 
 from PIL import Image
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
 WIDTH = 900  # px of a picture on a page
 COLOURS = 255
