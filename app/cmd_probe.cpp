@@ -8,12 +8,15 @@
 #include <sstream>
 
 #include "commands.hpp"
+#include "figures/cairo_canvas.hpp"
 #include "interruption.hpp"
 #include "track_flags.hpp"
 #include "track_report.hpp"
 
 namespace dic::app {
 namespace {
+
+constexpr double kResolution = 1.5;  // of history.png, px per unit of the canvas
 
 constexpr const char* kProbeExamples =
     "Examples:\n"
@@ -182,7 +185,8 @@ void run_probe(ProbeFlags& flags) {
         interruption.token());
   }();
   if (loads) add_loads(history, *loads, flags.section);
-  const std::vector<std::string> names = write_probe(folder, history);
+  const std::vector<std::string> names =
+      write_probe(folder, history, figures::canvases(figures::Format::png, kResolution));
   warn_of(
       history, "point ", flags.request.points.size(),
       [](const ProbeFrame& frame, std::size_t k) -> const std::string& { return frame.points[k].problem; });

@@ -3,6 +3,8 @@
 #include <dic/calibrate.hpp>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
+#include <dic/opencv.hpp>
+#include <limits>
 #include <numeric>
 #include <opencv2/calib3d.hpp>
 #include <opencv2/imgproc.hpp>
@@ -53,19 +55,52 @@ void set_residuals(CalibrationImage& image, const std::vector<cv::Point2f>& pred
   image.rms = root_mean_square(image.residuals);
 }
 
+/// True if x and y of the points on the target turn the other way round in the image.
+bool is_left_handed(const std::vector<TargetPoint>& points) {
+  TargetPoint mean;
+  const auto n = static_cast<double>(points.size());
+  for (const TargetPoint& p : points)
+    mean = {mean.mm_x + p.mm_x / n, mean.mm_y + p.mm_y / n, mean.x + p.x / n, mean.y + p.y / n};
+  double xx = 0, xy = 0, yx = 0, yy = 0;  // sums that tell where the axes of the target point
+  for (const TargetPoint& p : points) {
+    const double x = p.mm_x - mean.mm_x, y = p.mm_y - mean.mm_y;
+    xx += x * (p.x - mean.x), xy += x * (p.y - mean.y), yx += y * (p.x - mean.x), yy += y * (p.y - mean.y);
+  }
+  return xx * yy - xy * yx < 0;
+}
+
+/// True if a target differs from what a mirror shows of it: others are their own mirror image after half a
+/// turn.
+bool is_chiral(const Target& target) {
+  return target.pattern == TargetPattern::charuco ||
+         (target.pattern == TargetPattern::acircles && target.rows % 2 == 0);
+}
+
+/// True if the image shows the target as a mirror does.
+bool is_mirrored(const Image& image, const Target& target, const std::vector<TargetPoint>& points) {
+  if (!is_chiral(target)) return false;
+  if (!points.empty()) return is_left_handed(points);
+  cv::Mat flipped;
+  cv::flip(as_mat(image.view()), flipped, 1);
+  return !find_target(as_view(flipped), target).empty();
+}
+
 /// Finds the target in an image file; `size` receives the size of the image.
 CalibrationImage look_at(const std::string& file, const Target& target, Size& size) {
   CalibrationImage found;
   found.file = file;
+  Image image;
   try {
-    const Image image = read_image(file);
+    image = read_image(file);
     size = image.size();
     found.points = find_target(image, target);
   } catch (const FileError& error) {
     found.problem = error.what();
     return found;
   }
-  if (found.points.empty())
+  if (is_mirrored(image, target, found.points))
+    found.problem = "The target is mirrored: was the image flipped, or taken by way of a mirror?";
+  else if (found.points.empty())
     found.problem =
         "The target was not found: is all of it in the image, in focus, with the numbers of columns and rows "
         "that were given?";
@@ -134,21 +169,46 @@ class LensDeviations {
     freedom_ += 2 * static_cast<int>(image.residuals.size()) - 6;
   }
 
-  /// The deviations of a lens. free: indices in kLensParameters of the estimated parameters.
+  /// The deviations of a lens; infinite for parameters that the images leave open. free: indices in
+  /// kLensParameters of the estimated parameters.
   Lens of(const std::vector<int>& free) const {
     const int n = static_cast<int>(free.size());
-    cv::Mat part(n, n, CV_64F);
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) part.at<double>(i, j) = normal_.at<double>(free[i], free[j]);
-    const cv::Mat inverse = part.inv(cv::DECOMP_SVD);
+    const std::vector<double> variances = unit_variances(free);
     Lens deviations;
     for (int i = 0; i < n; ++i)
       deviations.*kLensParameters[free[i]].value =
-          std::sqrt(std::max(0.0, inverse.at<double>(i, i)) * squares_ / std::max(1, freedom_ - n));
+          std::sqrt(variances[i] * squares_ / std::max(1, freedom_ - n));
     return deviations;
   }
 
  private:
+  /// Variances of the parameters for residuals of variance 1. A pseudo-inverse would leave out the directions
+  /// that the images do not determine, and so call a parameter exact that is not known at all.
+  std::vector<double> unit_variances(const std::vector<int>& free) const {
+    constexpr double kOpen = 1e-10;     // an eigenvalue of the normalized matrix below this is rounding
+    constexpr double kInvolved = 1e-6;  // least share of such a direction in a parameter that it leaves open
+    const int n = static_cast<int>(free.size());
+    const auto scale = [&](int i) {
+      return std::sqrt(std::max(normal_.at<double>(free[i], free[i]), std::numeric_limits<double>::min()));
+    };
+    cv::Mat part(n, n, CV_64F), eigenvalues, eigenvectors;
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j)
+        part.at<double>(i, j) = normal_.at<double>(free[i], free[j]) / (scale(i) * scale(j));
+    cv::eigen(part, eigenvalues, eigenvectors);
+    std::vector<double> variances(n, 0.0);
+    for (int k = 0; k < n; ++k)
+      for (int i = 0; i < n; ++i) {
+        const double share = std::pow(eigenvectors.at<double>(k, i), 2);
+        const double eigenvalue = eigenvalues.at<double>(k);
+        if (eigenvalue > kOpen)
+          variances[i] += share / eigenvalue / std::pow(scale(i), 2);
+        else if (share > kInvolved)
+          variances[i] = std::numeric_limits<double>::infinity();
+      }
+    return variances;
+  }
+
   int parameters_;
   cv::Mat normal_;
   double squares_ = 0;
@@ -164,26 +224,39 @@ std::vector<int> free_parameters(LensModel model) {
   return free;
 }
 
-/// Computes lens, deviations and residuals from these images.
-void fit_lens(const std::vector<CalibrationImage*>& images, Calibration& result) {
-  if (images.size() < kLeastImages)
-    throw UsageError("The target was found in " + std::to_string(images.size()) +
-                     " images, but a lens needs at least 3, better 15: " +
-                     (result.images.empty() || result.images.front().problem.empty()
-                          ? std::string("take more.")
-                          : result.images.front().file + ": " + result.images.front().problem));
+/// The points of images as OpenCV takes them.
+struct Views {
+  explicit Views(const std::vector<CalibrationImage*>& images) {
+    for (const CalibrationImage* image : images) {
+      objects.push_back(on_target(*image));
+      seen.push_back(in_image(*image));
+      points += image->points.size();
+    }
+  }
+
   std::vector<std::vector<cv::Point3f>> objects;
   std::vector<std::vector<cv::Point2f>> seen;
-  for (const CalibrationImage* image : images) {
-    objects.push_back(on_target(*image));
-    seen.push_back(in_image(*image));
+  std::size_t points = 0;
+};
+
+const cv::TermCriteria kEnd(cv::TermCriteria::COUNT | cv::TermCriteria::EPS, 100, 1e-12);
+
+/// Computes lens, deviations and residuals from these images.
+void fit_lens(const std::vector<CalibrationImage*>& images, Calibration& result) {
+  if (images.size() < kLeastImages) {
+    const auto unused =
+        std::ranges::find_if(result.images, [](const auto& image) { return !image.problem.empty(); });
+    throw UsageError(
+        "The target was found in " + std::to_string(images.size()) +
+        " different views, but a lens needs at least 3, better 15: " +
+        (unused == result.images.end() ? std::string("take more.") : unused->file + ": " + unused->problem));
   }
+  const Views views(images);
   cv::Mat matrix, distortion;
   std::vector<cv::Mat> turns, shifts;
   const Size size = result.camera.image;
-  cv::calibrateCamera(objects, seen, cv::Size(size.width, size.height), matrix, distortion, turns, shifts,
-                      flags_of(result.model),
-                      cv::TermCriteria(cv::TermCriteria::COUNT | cv::TermCriteria::EPS, 100, 1e-12));
+  cv::calibrateCamera(views.objects, views.seen, cv::Size(size.width, size.height), matrix, distortion, turns,
+                      shifts, flags_of(result.model), kEnd);
   Lens lens{matrix.at<double>(0, 0), matrix.at<double>(1, 1), matrix.at<double>(0, 2),
             matrix.at<double>(1, 2)};
   const std::size_t terms = std::min(distortion.total(), kLensParameters.size() - kPinholeParameters);
@@ -194,7 +267,7 @@ void fit_lens(const std::vector<CalibrationImage*>& images, Calibration& result)
   for (std::size_t i = 0; i < images.size(); ++i) {
     std::vector<cv::Point2f> predicted;
     cv::Mat jacobian;
-    cv::projectPoints(objects[i], turns[i], shifts[i], matrix, distortion, predicted, jacobian);
+    cv::projectPoints(views.objects[i], turns[i], shifts[i], matrix, distortion, predicted, jacobian);
     set_residuals(*images[i], predicted);
     deviations.add(*images[i], jacobian);
   }
@@ -213,6 +286,75 @@ double median_rms(const std::vector<CalibrationImage*>& images) {
   for (const CalibrationImage* image : images) all.push_back(image->rms);
   std::nth_element(all.begin(), all.begin() + std::ssize(all) / 2, all.end());
   return all[all.size() / 2];
+}
+
+/// Sum of squared residuals, px^2, of the best lens whose focal length is `factor` times that of the result.
+double squares_with_focal_length(double factor, const std::vector<CalibrationImage*>& images,
+                                 const Calibration& result) {
+  const Views views(images);
+  Lens lens = *result.camera.lens;
+  lens.fx *= factor, lens.fy *= factor;
+  cv::Mat matrix(matrix_of(lens)), distortion = distortion_of(lens);
+  std::vector<cv::Mat> turns, shifts;
+  const Size size = result.camera.image;
+  const double rms = cv::calibrateCamera(
+      views.objects, views.seen, cv::Size(size.width, size.height), matrix, distortion, turns, shifts,
+      flags_of(result.model) | cv::CALIB_USE_INTRINSIC_GUESS | cv::CALIB_FIX_FOCAL_LENGTH, kEnd);
+  return rms * rms * static_cast<double>(views.points);
+}
+
+/// Standard deviation of the focal length as a share of it, from how much worse a focal length fits that is a
+/// tenth larger or smaller. Unlike the covariance at the solution, this also tells when the solver stopped
+/// somewhere in a long valley.
+double relative_focal_deviation(const std::vector<CalibrationImage*>& images, const Calibration& result) {
+  constexpr double kChange = 0.1;
+  double squares = 0, freedom = -static_cast<double>(free_parameters(result.model).size());
+  for (const CalibrationImage* image : images) {
+    for (const auto& r : image->residuals) squares += r.x * r.x + r.y * r.y;
+    freedom += 2 * static_cast<double>(image->residuals.size()) - 6;
+  }
+  const double nearest = std::min(squares_with_focal_length(1 + kChange, images, result),
+                                  squares_with_focal_length(1 - kChange, images, result));
+  if (!(nearest > squares)) return std::numeric_limits<double>::infinity();
+  return kChange * std::sqrt(squares / std::max(1.0, freedom) / (nearest - squares));
+}
+
+/// Throws UsageError if the images do not determine the lens: without tilt, a target twice as far away in a
+/// camera of twice the focal length looks the same.
+void check_determined(const std::vector<CalibrationImage*>& images, const Calibration& result) {
+  constexpr double kMost = 0.1;  // of the focal length
+  const Lens& deviations = *result.deviations;
+  const bool has_focal =
+      deviations.fx < kMost * result.camera.lens->fx && deviations.fy < kMost * result.camera.lens->fy;
+  if (!has_focal || !(relative_focal_deviation(images, result) < kMost))
+    throw UsageError(
+        "These images do not determine the focal length, because the target is hardly tilted in them: add "
+        "images "
+        "with the target tilted by 20 to 40 degrees to several sides.");
+  for (const int index : free_parameters(result.model))
+    if (const auto& [name, value] = kLensParameters[index]; !std::isfinite(deviations.*value))
+      throw UsageError(
+          "These images do not determine the parameter " + std::string(name) +
+          " of the lens: add images that show the target in all parts of the image, or choose a lens model "
+          "with fewer parameters.");
+}
+
+/// Leaves out images in which the target stands where it stood in an earlier one: they tell nothing new, but
+/// would count as independent.
+void leave_out_repeats(std::vector<CalibrationImage>& images) {
+  constexpr double kSame = 0.25;  // px, largest distance of a point from its place in the other image
+  const auto same = [](const CalibrationImage& a, const CalibrationImage& b) {
+    return std::ranges::equal(a.points, b.points, [](const TargetPoint& p, const TargetPoint& q) {
+      return p.mm_x == q.mm_x && p.mm_y == q.mm_y && std::hypot(p.x - q.x, p.y - q.y) < kSame;
+    });
+  };
+  for (auto image = images.begin(); image != images.end(); ++image) {
+    if (!image->problem.empty()) continue;
+    const auto first = std::find_if(images.begin(), image, [&](const CalibrationImage& earlier) {
+      return earlier.problem.empty() && same(earlier, *image);
+    });
+    if (first != image) image->problem = "The target stands as in " + first->file + ", which counts once.";
+  }
 }
 
 /// Fits again without the image of the largest residuals if its target seems to be bent, moved or mistaken:
@@ -250,8 +392,10 @@ void calibrate_lens(const CalibrationJob& job, Calibration& result) {
   std::vector<std::string> files;
   for (const auto& file : expand_frames(job.images)) files.push_back(file.string());
   result.images = look_at_all(files, job, result.camera.image);
+  leave_out_repeats(result.images);
   fit_lens(usable(result.images), result);
   while (leave_out_the_worst(result)) continue;
+  check_determined(usable(result.images), result);
   result.rms = rms_of(usable(result.images));
   result.coverage = coverage_of(usable(result.images), result.camera.image);
   if (result.coverage < 0.5)

@@ -43,8 +43,11 @@ TargetPoint point_of(const Target& target, int number, cv::Point2f place) {
 /// Finds corners to about half a pixel. (findChessboardCorners takes up to 20 s for images without a board.)
 std::vector<cv::Point2f> find_corners(const cv::Mat& grey, cv::Size size) {
   std::vector<cv::Point2f> corners;
-  if (!cv::findChessboardCornersSB(grey, size, corners, cv::CALIB_CB_NORMALIZE_IMAGE)) return {};
-  return corners;
+  // With equalized grey levels the detector misses boards that are blurred, bright, or upside down, and
+  // without it others.
+  for (const int flags : {int{cv::CALIB_CB_NORMALIZE_IMAGE}, 0})
+    if (cv::findChessboardCornersSB(grey, size, corners, flags)) return corners;
+  return {};
 }
 
 /// The centroid of the darkness around a centre. Darkness counts in proportion between a tenth and nine

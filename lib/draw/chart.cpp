@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kWidth = 1040, kHeight = 620;  // size of a chart, units of the canvas
 constexpr double kFont = 13, kLargeFont = 15;
-constexpr int kLeft = 80, kTop = 60, kRight = 330, kBottom = 70;
+constexpr int kLeft = 80, kTop = 60, kBottom = 70;
+constexpr double kSign = 48;  // room of a series' sign in the legend, with the gaps around it
 
 /// An axis from `min` to `max` along `length` px.
 struct Axis {
@@ -74,7 +75,8 @@ class Drawing {
   Drawing(const Chart& chart, const CanvasFactory& canvases)
       : chart_(chart),
         canvas_(canvases(kWidth, kHeight)),
-        x_(axis_of(chart, chart.x_ticks, &std::pair<double, double>::first, kWidth - kLeft - kRight,
+        right_(kSign + widest_name() + kSign / 2),
+        x_(axis_of(chart, chart.x_ticks, &std::pair<double, double>::first, kWidth - kLeft - right_,
                    chart.log_x)),
         y_(axis_of(chart, marks_of(chart), &std::pair<double, double>::second, kHeight - kTop - kBottom,
                    chart.log_y)) {}
@@ -88,6 +90,13 @@ class Drawing {
   }
 
  private:
+  double widest_name() const {
+    double widest = 0;
+    for (const Series& series : chart_.series)
+      widest = std::max(widest, canvas_->width_of(series.name, kFont));
+    return std::min(widest, kWidth / 3.0);
+  }
+
   Canvas::Point place(double x, double y) const { return {kLeft + x_.at(x), kHeight - kBottom - y_.at(y)}; }
 
   void text(const std::string& words, Canvas::Point at, double size = kFont,
@@ -133,13 +142,14 @@ class Drawing {
         line(place(series.points[i - 1].first, series.points[i - 1].second), here, colour, 2);
       canvas_->disc(here, 4, colour);
     }
-    const double y = kTop + 12 + 22.0 * static_cast<double>(k), x = kWidth - kRight + 16;
+    const double y = kTop + 12 + 22.0 * static_cast<double>(k), x = kWidth - right_ + 16;
     line({x, y}, {x + 24, y}, colour, 3);
     text(series.name, {x + 32, y + 5});
   }
 
   const Chart& chart_;
   std::unique_ptr<Canvas> canvas_;
+  double right_;  ///< width of the legend beside the axes
   Axis x_, y_;
 };
 

@@ -127,7 +127,7 @@ class Overlay {
   void outlines(const MovedGrid& grid) {
     for (const auto& line : grid.outlines()) {
       std::vector<Canvas::Point> points;
-      for (const cv::Point2d& p : line) points.push_back(place(p));
+      for (const cv::Point2d& p : line) points.push_back(inside(place(p)));
       canvas_.polyline(points, kInk, 0.1 * font_);
     }
   }
@@ -201,6 +201,10 @@ class Overlay {
   }
 
  private:
+  /// The nearest point of the image.
+  Canvas::Point inside(Canvas::Point p) const {
+    return {std::clamp(p.x, box_.x, box_.br().x), std::clamp(p.y, box_.y, box_.br().y)};
+  }
   Canvas::Point place(cv::Point2d p) const {
     return {box_.x + (p.x + 0.5) * zoom_, box_.y + (p.y + 0.5) * zoom_};
   }

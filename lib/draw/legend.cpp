@@ -48,7 +48,7 @@ void Legend::draw(std::optional<ValueRange> extremes) const {
 
 void Legend::draw_beside(std::optional<ValueRange> extremes) const {
   const Canvas::Point at{box_.x, box_.y + font_};
-  title(&at);
+  title(&at, std::min(1.0, box_.width / title(nullptr)));  // a long unit is written smaller
   if (!extremes) return text("no values", {box_.x, box_.y + 2.6 * font_}, 1, Canvas::Align::left);
   text(extreme("max ", extremes->max), {box_.x, box_.y + 2.4 * font_}, kNumberSize, Canvas::Align::left);
   text(extreme("min ", extremes->min), {box_.x, box_.br().y - 0.2 * font_}, kNumberSize, Canvas::Align::left);
@@ -127,7 +127,7 @@ void Legend::text(const std::string& words, Canvas::Point at, double size, Canva
   canvas_.text(words, at, size * font_, kInk, align);
 }
 
-double Legend::title(const Canvas::Point* at) const {
+double Legend::title(const Canvas::Point* at, double size) const {
   constexpr double kSubscript = 0.72, kDrop = 0.22;  // relative to the font's size
   const std::size_t mark = options_.symbol.find('_');
   const std::string subscript = mark == std::string::npos ? "" : options_.symbol.substr(mark + 1);
@@ -135,14 +135,15 @@ double Legend::title(const Canvas::Point* at) const {
   const std::string unit =
       factor.empty() && options_.unit.empty() ? "" : " [" + factor + gap + options_.unit + "]";
   double x = 0;
-  const auto add = [&](const std::string& words, double size, double drop) {
+  const double font = size * font_;
+  const auto add = [&](const std::string& words, double relative, double drop) {
     if (words.empty()) return;
-    if (at) canvas_.text(words, {at->x + x, at->y + drop * font_}, size * font_, kInk, Canvas::Align::left);
-    x += canvas_.width_of(words, size * font_);
+    if (at) canvas_.text(words, {at->x + x, at->y + drop * font}, relative * font, kInk, Canvas::Align::left);
+    x += canvas_.width_of(words, relative * font);
   };
   add(options_.symbol.substr(0, mark), 1, 0);
   add(subscript, kSubscript, kDrop);
-  if (!unit.empty()) x += 0.3 * font_, add(unit.substr(1), 1, 0);
+  if (!unit.empty()) x += 0.3 * font, add(unit.substr(1), 1, 0);
   return x;
 }
 

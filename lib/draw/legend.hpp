@@ -33,9 +33,9 @@ class Legend {
   double fraction(double value) const;
   std::string extreme(const char* name, double value) const;
   void text(const std::string& words, Canvas::Point at, double size, Canvas::Align align) const;
-  /// Draws symbol and unit, such as "u [px]"; the part of the symbol after _ is a subscript. Returns the
-  /// width; draws nothing if `at` is null.
-  double title(const Canvas::Point* at) const;
+  /// Draws symbol and unit, such as "u [px]"; the part of the symbol after _ is a subscript. size: relative
+  /// to the font. Returns the width; draws nothing if `at` is null.
+  double title(const Canvas::Point* at, double size = 1) const;
 
   Canvas& canvas_;
   const ColourScale& scale_;

@@ -197,7 +197,8 @@ std::string probe_json(const ProbeHistory& history) {
 
 }  // namespace
 
-std::vector<std::string> write_probe(const fs::path& folder, const ProbeHistory& history) {
+std::vector<std::string> write_probe(const fs::path& folder, const ProbeHistory& history,
+                                     const CanvasFactory& canvases) {
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure) throw FileError("Cannot make the folder " + folder.string() + " (" + failure.message() + ").");
@@ -211,7 +212,8 @@ std::vector<std::string> write_probe(const fs::path& folder, const ProbeHistory&
     write_lines(folder / "lines.csv", history);
     names.emplace_back("lines.csv");
   }
-  if (query::write_history_picture(folder / "history.png", history)) names.emplace_back("history.png");
+  if (query::write_history_picture(folder / "history.png", history, canvases))
+    names.emplace_back("history.png");
   write_text_file(folder / "probe.json", probe_json(history));
   names.emplace_back("probe.json");
   return names;

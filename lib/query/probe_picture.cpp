@@ -23,10 +23,9 @@ draw::Series series_of(std::string name, const std::vector<double>& x, const std
   return series;
 }
 
-/// "E1", "A1 exx".
-std::string name_of(char kind, std::size_t index, std::string_view quantity = {}) {
-  std::string name(1, kind);
-  name += std::to_string(index + 1);
+/// "extensometer 1", "area 1 exx".
+std::string name_of(std::string kind, std::size_t index, std::string_view quantity = {}) {
+  std::string name = std::move(kind) + ' ' + std::to_string(index + 1);
   if (!quantity.empty()) (name += ' ') += quantity;
   return name;
 }
@@ -47,10 +46,10 @@ class Picture {
     std::erase_if(chart_.series, [](const draw::Series& series) { return series.points.empty(); });
   }
 
-  bool write(const std::filesystem::path& path) {
+  bool write(const std::filesystem::path& path, const CanvasFactory& canvases) {
     if (chart_.series.empty()) return false;
     add_ticks();
-    draw::write_chart(path, chart_);
+    draw::write_chart(path, chart_, canvases);
     return true;
   }
 
@@ -75,7 +74,7 @@ class Picture {
     chart_.x_label = "engineering strain";
     chart_.y_label = stresses.empty() ? history_.load_name + " [" + history_.load_unit + "]" : "stress [MPa]";
     for (std::size_t k = 0; k < history_.request.extensometers.size(); ++k)
-      chart_.series.push_back(series_of(name_of('E', k), over_frames([k](const ProbeFrame& frame) {
+      chart_.series.push_back(series_of(name_of("extensometer", k), over_frames([k](const ProbeFrame& frame) {
                                           return frame.extensometers[k].strain;
                                         }),
                                         stresses.empty() ? history_.loads : stresses));
@@ -84,14 +83,15 @@ class Picture {
   void add_extensometers() {
     chart_.y_label = "engineering strain";
     for (std::size_t k = 0; k < history_.request.extensometers.size(); ++k)
-      add_over_time(name_of('E', k), [k](const ProbeFrame& frame) { return frame.extensometers[k].strain; });
+      add_over_time(name_of("extensometer", k),
+                    [k](const ProbeFrame& frame) { return frame.extensometers[k].strain; });
   }
 
   void add_areas() {
     chart_.y_label = "mean strain (" + history_.strain_measure + ")";
     for (std::size_t k = 0; k < history_.request.areas.size(); ++k)
       for (const FieldArray& array : kNormalStrains)
-        add_over_time(name_of('A', k, array.name),
+        add_over_time(name_of("area", k, array.name),
                       [&, k](const ProbeFrame& frame) { return frame.areas[k].mean[array.name]; });
   }
 
@@ -99,7 +99,7 @@ class Picture {
     chart_.y_label = "displacement [" + history_.length_unit + "]";
     for (std::size_t k = 0; k < history_.request.points.size(); ++k)
       for (const FieldArray& array : kArraysOf<ArrayRole::displacement>)
-        add_over_time(name_of('P', k, array.name),
+        add_over_time(name_of("point", k, array.name),
                       [&, k](const ProbeFrame& frame) { return frame.points[k].values[array.name]; });
   }
 
@@ -117,8 +117,9 @@ class Picture {
 
 }  // namespace
 
-bool write_history_picture(const std::filesystem::path& path, const ProbeHistory& history) {
-  return Picture(history).write(path);
+bool write_history_picture(const std::filesystem::path& path, const ProbeHistory& history,
+                           const CanvasFactory& canvases) {
+  return Picture(history).write(path, canvases);
 }
 
 }  // namespace dic::query

@@ -136,7 +136,7 @@ class CalibrateTest(ProgramTest):
         self.refuse(2, ["markers"], "calibrate", "a.png", *BOARD, "--pattern", "charuco")
         self.refuse(1, ["nothing.png"], "calibrate", "nothing.png", *BOARD)
         write_image(self.folder / "blank.png", np.full((HEIGHT, WIDTH), 90.0))
-        self.refuse(2, ["0 images", "not found"], "calibrate", "blank.png", *BOARD)
+        self.refuse(2, ["0 different views", "not found"], "calibrate", "blank.png", *BOARD)
         self.assertFalse((self.folder / "camera.json").exists())
 
 

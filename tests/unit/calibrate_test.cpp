@@ -4,7 +4,9 @@
 #include <dic/calibrate.hpp>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
+#include <dic/opencv.hpp>
 #include <opencv2/calib3d.hpp>
+#include <opencv2/imgproc.hpp>
 #include <random>
 
 // Targets seen by a known camera: every pixel is the mean over 5x5 samples of the exact pattern, with noise.
@@ -260,6 +262,78 @@ TEST_F(Calibrate, SaysWhichImagesItDidNotUse) {
   EXPECT_NE(found.images[6].problem.find("does not fit"), std::string::npos);
   EXPECT_NE(found.images[7].problem, "");
   EXPECT_LT(found.rms, 0.03);
+}
+
+TEST_F(Calibrate, WithoutTiltTheFocalLengthIsNotKnown) {
+  // Without tilt, only the ratio of focal length and distance is known, whatever the noise makes of it.
+  for (const double tilt : {0.0, 0.002, 0.01}) {
+    CalibrationJob job;
+    job.target = kBoard;
+    job.model = LensModel::k1;
+    const Lens lens = {1250, 1250, 410, 311, -0.2};
+    for (int i = 0; i < 6; ++i) {
+      const Pose pose = {{tilt * (i - 3), tilt * (2 - i), 0.03 * i},
+                         {-24.0 + 2 * i, -14.0 - i, 120.0 + 4 * i}};
+      job.images.push_back(write(std::to_string(i), render(lens, pose, kBoard, 1, i)));
+    }
+    try {
+      const Calibration found = calibrate(job);
+      EXPECT_NE(tilt, 0);
+      EXPECT_LT(std::abs(found.camera.lens->fx - lens.fx), 4 * found.deviations->fx) << tilt;
+    } catch (const UsageError& error) {
+      EXPECT_LT(tilt, 0.01);
+      EXPECT_NE(std::string(error.what()).find("tilt"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST_F(Calibrate, AViewCountsOnce) {
+  CalibrationJob job = job_of(kBoard, 4);
+  const Calibration once = calibrate(job);
+  std::mt19937 random(5);
+  const Image first = render(kLens, random_pose(kBoard, random), kBoard, 0, 1);
+  for (unsigned i = 0; i < 6; ++i)
+    job.images.push_back(write("again" + std::to_string(i), with_noise(first, 2, i)));
+  const Calibration repeated = calibrate(job);
+  EXPECT_EQ(repeated.camera.lens->fx, once.camera.lens->fx);
+  EXPECT_EQ(repeated.deviations->fx, once.deviations->fx);
+  EXPECT_NE(repeated.images.back().problem.find("counts once"), std::string::npos);
+  job.images = {job.images[0], job.images[4], job.images[5], job.images[6]};
+  EXPECT_THROW(calibrate(job), UsageError) << "one view is not enough for a lens";
+}
+
+TEST_F(Calibrate, FindsBoardsThatAreBlurredUpsideDownOrBright) {
+  std::mt19937 random(8);
+  for (int i = 0; i < 8; ++i) {
+    Pose pose = random_pose(kBoard, random);
+    const Image sharp = render(kLens, pose, kBoard, 1, i);
+    Image blurred(kImage, ScalarType::u8);
+    cv::GaussianBlur(as_mat(sharp.view()), as_mat(blurred), {}, 3);
+    EXPECT_EQ(find_target(blurred, kBoard).size(), 70u) << "blurred " << i;
+    EXPECT_EQ(find_target(render(kLens, pose, kBoard, 1, i, 250), kBoard).size(), 70u) << "bright " << i;
+    cv::Mat turned;
+    cv::rotate(as_mat(sharp.view()), turned, cv::ROTATE_180);
+    EXPECT_EQ(find_target(as_view(turned), kBoard).size(), 70u) << "upside down " << i;
+  }
+}
+
+TEST_F(Calibrate, NamesAMirroredTarget) {
+  CalibrationJob job;
+  job.target = {TargetPattern::acircles, 5, 8, 4};
+  const Image image = render(kLens, {{0.1, -0.2, 0.05}, {-20, -14, 110}}, job.target, 1, 3);
+  job.plane = write("right", image);
+  EXPECT_EQ(calibrate(job).plane->image.problem, "");
+  cv::Mat mirrored;
+  cv::flip(as_mat(image.view()), mirrored, 1);
+  const fs::path path = folder_ / "mirrored.png";
+  write_image(path, as_view(mirrored));
+  job.plane = path.string();
+  try {
+    calibrate(job);
+    FAIL();
+  } catch (const FileError& error) {
+    EXPECT_NE(std::string(error.what()).find("mirrored"), std::string::npos) << error.what();
+  }
 }
 
 TEST_F(Calibrate, RefusesWhatGivesNoCamera) {

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <dic/export.hpp>
 #include <array>
 #include <cstdint>
+#include <dic/draw.hpp>
+#include <dic/export.hpp>
 #include <dic/field_schema.hpp>
 #include <dic/fields.hpp>
 #include <dic/progress.hpp>
@@ -172,8 +173,8 @@ DIC_API void add_loads(ProbeHistory& history, const LoadTable& table, double sec
 
 /// Writes history.csv (a row per frame), lines.csv (a row per line point and frame), history.png and
 /// probe.json (everything) into a folder, which is made if needed; docs/file-formats.md describes the
-/// columns. Returns the file names. Throws FileError.
-DIC_API std::vector<std::string> write_probe(const std::filesystem::path& folder,
-                                             const ProbeHistory& history);
+/// columns. canvases: make the canvas of history.png. Returns the file names. Throws FileError.
+DIC_API std::vector<std::string> write_probe(const std::filesystem::path& folder, const ProbeHistory& history,
+                                             const CanvasFactory& canvases = png_canvases());
 
 }  // namespace dic

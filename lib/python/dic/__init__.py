@@ -2,10 +2,10 @@
 
     import dic
     ds = dic.track("frames/*.png", subset=21, step=5)     # an xarray.Dataset
-    ds.exx.isel(frame=-1).plot()
+    ds.dic.plot("exx")                                    # the last frame, in percent
 """
 
-from . import _cufft  # noqa: F401
+from . import _accessor, _cufft  # noqa: F401
 from ._correlate import correlate
 from ._dataset import Status
 from ._dic import (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError,

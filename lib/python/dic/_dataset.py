@@ -8,8 +8,23 @@ import xarray as xr
 
 from . import _dic, _options
 
-Status = enum.IntEnum("Status", _dic.status_names())
-Status.__doc__ = """How the measurement of a point ended. `ok` and `outlier` have values, the others are NaN."""
+
+class Status(enum.IntEnum):
+    """How the measurement of a point ended. `ok` and `outlier` have values, the others are NaN."""
+
+    ok = 0
+    flat = 1
+    out_of_image = 2
+    low_correlation = 3
+    not_converged = 4
+    diverged = 5
+    masked = 6
+    outlier = 7
+    ambiguous = 8
+
+
+if {status.name: status.value for status in Status} != dict(_dic.status_names()):
+    raise ImportError("The extension of this package is of another version: install dic again.")
 
 _ARRAYS = _dic.field_arrays()
 # Name: type, kind of the unit (length, strain or none), description.

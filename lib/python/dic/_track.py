@@ -302,7 +302,7 @@ def track(frames: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | It
     """Displacement and strain fields of a sequence of images, as `dic track` measures them.
 
         ds = dic.track("frames/*.png", subset=21, step=5)
-        ds.exx.isel(frame=-1).plot()
+        ds.dic.plot("exx")
 
     Arguments:
     frames: files: a folder, a glob, a video, or a list of names; or images: an array [frame, y, x], or any iterable
