@@ -6,7 +6,7 @@ DIC is the program, PREFIX an installation of the library. The blocks of a page 
 holds links to data/ and docs/, with `dic` on PATH:
 
     sh              run by bash
-    cpp             compiled with -Wall -Wextra -Werror against the installation, as a complete program
+    cpp             compiled with -Wall -Wextra -Werror against the installation, as a complete program, and run
     cmake           configured as a project
     python          run
     toml            read by `dic track --config`
@@ -17,6 +17,11 @@ A comment in the line before a block says what to do instead:
     <!-- docs-test: file NAME -->     write the block to a file, for the blocks after it
     <!-- docs-test: needs NAME -->    run it only where this environment variable is set
     <!-- docs-test: skip REASON -->   do not run it
+    <!-- docs-test: arguments WORDS -->  run the compiled program with them
+    <!-- docs-test: output TOLERANCE -->  the block is what the last block printed: words are equal, numbers differ by at most
+                                          TOLERANCE; a line "..." stands for any lines
+
+No block of sh or cpp may print "nan": an example shows measured values.
 """
 
 import os
@@ -30,11 +35,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```(\S*)\s*\n(.*?)^```\s*$", re.DOTALL | re.MULTILINE)
-MARK = re.compile(r"<!-- docs-test: (file|skip|needs) (.+?) -->\s*\n\Z")
+MARK = re.compile(r"<!-- docs-test: (file|skip|needs|arguments|output) (.+?) -->\s*\n\Z")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 NAMED_PATH = re.compile(r"`((?:app|lib|kernels|tests|docs|cmake|data|\.ci)/[\w./-]+)`")
 NAMED_SOURCE = re.compile(r"`((?:\.\./)*(?!app/|lib/|kernels/|tests/)[\w/-]+\.(?:cuh?|[ch]pp))`")
 INCLUDE_FOLDERS = ("lib/include", "lib/shared/include", "kernels/include")
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
+NOT_A_NUMBER = re.compile(r"\bnan\b", re.IGNORECASE)
 NOT_RUN = ("text", "matlab", "mermaid")
 SECONDS = 120
 
@@ -94,9 +101,24 @@ def problems_of_form(page):
             yield f"{page.name}:{block.line}: the block names no language"
 
 
+def is_line_like(expected, line, tolerance):
+    """Whether the words of two lines are equal, and their numbers differ by at most the tolerance."""
+    words = [NUMBER.sub("#", text).split() for text in (expected, line)]
+    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (expected, line)]
+    return words[0] == words[1] and all(abs(a - b) <= tolerance for a, b in zip(*numbers))
+
+
+def are_lines_like(expected, lines, tolerance):
+    if not expected:
+        return not lines
+    if expected[0].strip() == "...":
+        return any(are_lines_like(expected[1:], lines[k:], tolerance) for k in range(len(lines) + 1))
+    return bool(lines) and is_line_like(expected[0], lines[0], tolerance) and are_lines_like(expected[1:], lines[1:], tolerance)
+
+
 class Runner:
     def __init__(self, page, program, prefix, folder):
-        self.page, self.folder = page, folder
+        self.page, self.folder, self.printed = page, folder, ""
         self.environment = dict(
             os.environ,
             PATH=os.pathsep.join([str(folder / "bin"), str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]),
@@ -115,7 +137,16 @@ class Runner:
             command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, text=True, timeout=SECONDS,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )
-        return "" if done.returncode == 0 else f"code {done.returncode} of {shlex.join(command)[:200]}\n{done.stdout}"
+        self.printed = done.stdout
+        if done.returncode != 0:
+            return f"code {done.returncode} of {shlex.join(command)[:200]}\n{done.stdout}"
+        return ""
+
+    def compare_output(self, block):
+        """Compares a block with what the block before it printed."""
+        expected, lines = (text.strip().splitlines() for text in (block.code, self.printed))
+        same = are_lines_like(expected, lines, float(block.argument))
+        return "" if same else f"The last block printed something else:\n{self.printed}"
 
     def configure_programs(self):
         """One project for the C++ of a page: what takes most of the time of a small one is to configure it."""
@@ -138,11 +169,19 @@ class Runner:
 
     def run_block(self, block):
         """Problems found, one sentence each; empty = none."""
+        problem = self.run_code(block)
+        if not problem and block.language in ("sh", "cpp") and NOT_A_NUMBER.search(self.printed):
+            return f"prints nan:\n{self.printed}"
+        return problem
+
+    def run_code(self, block):
         if block.language in ("sh", "console"):
             return self.run(["bash", "-euo", "pipefail", "-c", block.code])
         name = f"block_{block.line}"
         if block.language == "cpp":
-            return self.configure_programs() or self.run(["cmake", "--build", "programs/build", "--target", name])
+            arguments = block.argument.split() if block.action == "arguments" else []
+            return (self.configure_programs() or self.run(["cmake", "--build", "programs/build", "--target", name])
+                    or self.run([f"programs/build/{name}", *arguments]))
         if block.language == "cmake":
             (self.folder / name).mkdir()
             (self.folder / name / "CMakeLists.txt").write_text(block.code)
@@ -169,6 +208,11 @@ def check_blocks(page, program, prefix, counts):
             elif block.action == "file":
                 (pathlib.Path(folder) / block.argument).write_text(block.code)
                 counts["file"] = counts.get("file", 0) + 1
+            elif block.action == "output":
+                problem = runner.compare_output(block)
+                counts["output"] = counts.get("output", 0) + 1
+                if problem:
+                    yield f"{where}: {problem}"
             elif block.language not in NOT_RUN:
                 begin = time.monotonic()
                 problem = runner.run_block(block)

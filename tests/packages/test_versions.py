@@ -20,6 +20,10 @@ class Versions(unittest.TestCase):
     def test_metadata_for_citation(self):
         self.assertEqual(re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE).group(1), VERSION)
 
+    def test_conda_recipe(self):
+        recipe = (ROOT / "cmake/packages/conda/meta.yaml").read_text()
+        self.assertEqual(re.search(r'set version = "(.+)"', recipe).group(1), VERSION)
+
     def test_changelog(self):
         newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE).group(1)
         self.assertRegex(newest, rf"^(Unreleased \({VERSION}\)|{VERSION} )")
