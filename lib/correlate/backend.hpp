@@ -4,7 +4,9 @@
 #include <dic/correlate.hpp>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +45,9 @@ struct Job {
   Criterion criterion = Criterion::zncc;
   std::span<const ImageView> mask;  ///< empty, or one u8 image per reference image
   ScalarType type = ScalarType::u8;
-  int bit_depth = 0;  ///< significant bits; see CorrelateShape
+  int bit_depth = 0;                 ///< significant bits; see CorrelateShape
+  std::optional<float> least_score;  ///< see CorrelateRequest
+  std::stop_token stop;              ///< see CorrelateRequest
   std::int64_t references = 0;
   std::int64_t windows = 0;
   std::int64_t pairs = 0;

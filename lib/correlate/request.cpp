@@ -157,7 +157,9 @@ Job check_request(const CorrelateRequest& request) {
           .search = request.search,
           .shifts = request.shifts,
           .criterion = request.criterion,
-          .mask = request.reference_mask};
+          .mask = request.reference_mask,
+          .least_score = request.least_score,
+          .stop = request.stop};
   if (!job.reference.images.empty())
     job.type = job.reference.images[0].type;
   else if (!job.search.images.empty())

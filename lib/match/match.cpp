@@ -135,8 +135,12 @@ struct Matcher::Impl {
       : options(from), pool(from.threads), correlator(make_correlator(from.device, pool)) {}
 
   MatchResult find_template(std::size_t index, ImageView image, std::stop_token stop);
-  MatchResult find_pattern(const Pattern& pattern, const Match& pose, ImageView image);
-  std::vector<Candidate> correlate(const Pattern& pattern, ImageView image);
+  MatchResult find_pattern(const Pattern& pattern, const Match& pose, ImageView image, std::stop_token stop);
+  struct Search;
+  std::vector<Candidate> next_batch(const Search& search, std::span<const Candidate> candidates,
+                                    std::size_t& next, const std::vector<Match>& accepted) const;
+  std::vector<SubpixelFit> fit_all(const Search& search, const std::vector<Candidate>& batch);
+  std::vector<Candidate> correlate(const Pattern& pattern, ImageView image, std::stop_token stop);
 };
 
 Matcher::Matcher(std::span<const ImageView> templates, const MatchOptions& options,
@@ -194,7 +198,7 @@ MatchResult Matcher::Impl::find_template(std::size_t index, ImageView image, std
       fits = true;
       pose.rotation_deg = rotation;
       pose.scale = scale;
-      result.add(find_pattern(*pattern, pose, image));
+      result.add(find_pattern(*pattern, pose, image, stop));
     }
   }
   if (!fits)
@@ -205,42 +209,87 @@ MatchResult Matcher::Impl::find_template(std::size_t index, ImageView image, std
   return result;
 }
 
-/// Finds the best places of a pattern that do not overlap. `pose` holds template, rotation and scale.
-MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pose, ImageView image) {
-  const bool is_ssd = options.method == Criterion::ssd;
-  const double pattern_energy = energy(pattern);
-  const auto estimated_score = [&](const Candidate& at) {
-    return is_ssd ? 1 + at.estimate / (pattern_energy + energy_under(pattern, image, at)) : at.estimate;
-  };
-  const auto place = [&](double x, double y) {
+/// A pattern that is compared with places of an image.
+struct Matcher::Impl::Search {
+  const Pattern& pattern;
+  const Match& pose;  ///< template, rotation and scale of the matches
+  ImageView image;
+  double pattern_energy;
+  const std::stop_token& stop;
+
+  Match place(double x, double y) const {
     Match match = pose;
     match.x = x - pattern.origin_x;
     match.y = y - pattern.origin_y;
     match.center_x = match.x + pattern.center_x;
     match.center_y = match.y + pattern.center_y;
     return match;
-  };
+  }
+  double estimated_score(const Candidate& at, Criterion method) const {
+    if (method != Criterion::ssd) return at.estimate;
+    return 1 + at.estimate / (pattern_energy + energy_under(pattern, image, at));
+  }
+};
 
+/// Takes the next candidates that can be fitted at the same time, from `next` on: none overlaps an accepted
+/// match or another one of them, so that fitting one does not decide about another.
+std::vector<Candidate> Matcher::Impl::next_batch(const Search& search, std::span<const Candidate> candidates,
+                                                 std::size_t& next,
+                                                 const std::vector<Match>& accepted) const {
+  const std::size_t most = std::min(pool.size(), options.max_matches - static_cast<int>(accepted.size()));
+  std::vector<Candidate> batch;
+  std::vector<Match> places;
+  for (; next < candidates.size() && batch.size() < most; ++next) {
+    const Candidate& candidate = candidates[next];
+    const Match place = search.place(candidate.x, candidate.y);
+    if (is_suppressed(place, accepted, options.max_overlap)) continue;
+    // The first candidate has the best score, which is always reported.
+    if (next > 0 && search.estimated_score(candidate, options.method) < options.threshold - kEstimateError)
+      continue;
+    if (is_suppressed(place, places, options.max_overlap)) break;
+    places.push_back(place);
+    batch.push_back(candidate);
+  }
+  return batch;
+}
+
+/// Fits some candidates at the same time.
+std::vector<SubpixelFit> Matcher::Impl::fit_all(const Search& search, const std::vector<Candidate>& batch) {
+  std::vector<SubpixelFit> fits(batch.size());
+  pool.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int) {
+    fits[k] = fit_subpixel(search.pattern, search.image, batch[k], options.method, pool, search.stop);
+  });
+  return fits;
+}
+
+/// Finds the best places of a pattern that do not overlap. `pose` holds template, rotation and scale.
+MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pose, ImageView image,
+                                        std::stop_token stop) {
+  const Search search{pattern, pose, image, energy(pattern), stop};
   MatchResult result;
   std::vector<Match>& accepted = result.matches;
-  bool first = true;  // the first candidate has the best score, which is always reported
-  for (const Candidate& candidate : correlate(pattern, image)) {
-    if (is_suppressed(place(candidate.x, candidate.y), accepted, options.max_overlap)) continue;
-    if (!first && estimated_score(candidate) < options.threshold - kEstimateError) continue;
-    first = false;
-    const SubpixelFit fit = fit_subpixel(pattern, image, candidate, options.method, pool);
-    result.best_score = std::max(result.best_score, fit.score);
-    if (fit.score < options.threshold - kScoreRounding) continue;
-    accepted.push_back(place(fit.x, fit.y));
-    accepted.back().score = fit.score;
-    if (static_cast<int>(accepted.size()) == options.max_matches) break;
+  const std::vector<Candidate> candidates = correlate(pattern, image, stop);
+  for (std::size_t next = 0; static_cast<int>(accepted.size()) < options.max_matches;) {
+    const std::vector<Candidate> batch = next_batch(search, candidates, next, accepted);
+    if (batch.empty()) break;
+    const std::vector<SubpixelFit> fits = fit_all(search, batch);
+    for (std::size_t k = 0; k < batch.size(); ++k) {
+      // A fit moves a match by less than a pixel, which may be enough to overlap the next candidate.
+      if (is_suppressed(search.place(batch[k].x, batch[k].y), accepted, options.max_overlap)) continue;
+      const SubpixelFit& fit = fits[k];
+      result.best_score = std::max(result.best_score, fit.score);
+      if (fit.score < options.threshold - kScoreRounding) continue;
+      accepted.push_back(search.place(fit.x, fit.y));
+      accepted.back().score = fit.score;
+    }
   }
   return result;
 }
 
 /// Candidates of a pattern that lie completely inside the image. If only one match is wanted, returns only
 /// the peak, so that no surface is stored and searched.
-std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
+std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageView image,
+                                                std::stop_token stop) {
   if (options.method == Criterion::ncc && is_faint(pattern))
     return faint_candidates(pattern, image, options.threshold - kSamplingLoss, correlator, pool);
   const Image elements = to_elements(pattern, image.type, options.method);
@@ -252,19 +301,21 @@ std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageVie
   request.shifts = Shifts::valid({reference.width, reference.height}, {image.width, image.height});
   request.criterion = options.method;
   request.variant = options.variant;
+  request.stop = stop;
   if (pattern.is_masked()) request.reference_mask = {&mask, 1};
   const bool is_ssd = options.method == Criterion::ssd;
   if (options.max_matches == 1) {
     correlator.peaks(request, peaks);
     return {candidate_at(peaks.front(), is_ssd)};
   }
+  const double lowest = is_ssd ? std::numeric_limits<float>::lowest() : options.threshold - kSamplingLoss;
+  if (!is_ssd) request.least_score = static_cast<float>(lowest);
   correlator.surfaces(request, surfaces);
   float* values = surfaces.surface<float>(0);
   if (is_ssd)  // negated, so that matches are maxima; undefined = -infinity
     std::transform(values, values + request.shifts.count(), values, [](float ssd) {
       return ssd < std::numeric_limits<float>::max() ? -ssd : -std::numeric_limits<float>::infinity();
     });
-  const double lowest = is_ssd ? std::numeric_limits<float>::lowest() : options.threshold - kSamplingLoss;
   return find_candidates({values, surfaces.nx, surfaces.ny}, lowest, pool);
 }
 

@@ -6,7 +6,9 @@
 #include <dic/error.hpp>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <opencv2/imgproc.hpp>
+#include <vector>
 
 namespace dic::match {
 namespace {
@@ -136,7 +138,7 @@ Template make_template(ImageView values, ImageView mask) {
 }
 
 TemplateWarp::TemplateWarp(const Template& source, double scale, core::ThreadPool& pool)
-    : source_(source), scale_(scale), spline_(reduced_detail(source.values, scale), pool) {}
+    : source_(source), scale_(scale), pool_(pool), spline_(reduced_detail(source.values, scale), pool) {}
 
 /// True if every pixel around the position is inside the mask, so that no masked pixel leaks in.
 bool TemplateWarp::counts(double x, double y) const {
@@ -168,14 +170,17 @@ std::optional<Pattern> TemplateWarp::at(double rotation_deg, int max_width, int 
                   origin_y,
                   center_x,
                   center_y};
-  for (int j = 0; j < height; ++j)
+  std::vector<std::int64_t> counted(height, 0);  // elements of each row
+  core::for_each_row(pool_, height, [&](int j) {
     for (int i = 0; i < width; ++i) {
       const auto [x, y] = warp.inverse(origin_x + i, origin_y + j);
       if (!counts(x, y)) continue;
-      ++pattern.elements;
+      ++counted[j];
       pattern.mask.row<std::uint8_t>(j)[i] = 1;
       if (!identity) pattern.values.row<double>(j)[i] = spline_.at(x, y);
     }
+  });
+  pattern.elements = std::accumulate(counted.begin(), counted.end(), std::int64_t{0});
   if (pattern.elements < 2) return std::nullopt;
   return pattern;
 }

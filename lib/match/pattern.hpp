@@ -34,7 +34,7 @@ struct Pattern {
   bool is_masked() const { return elements < static_cast<std::int64_t>(mask.width()) * mask.height(); }
 };
 
-/// Rotates one template, scaled once, by any angle.
+/// Rotates one template, scaled once, by any angle. The threads must outlive it.
 class TemplateWarp {
  public:
   TemplateWarp(const Template& source, double scale, core::ThreadPool& pool);
@@ -47,6 +47,7 @@ class TemplateWarp {
 
   const Template& source_;
   double scale_;
+  core::ThreadPool& pool_;
   QuinticSpline spline_;
 };
 

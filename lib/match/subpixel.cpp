@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <dic/error.hpp>
 #include <optional>
 #include <vector>
 
@@ -20,7 +21,8 @@ constexpr double kNoContrast = 1e-12;
 /// The elements inside the pattern's mask with the image's values at the same places.
 class Comparison {
  public:
-  Comparison(const Pattern& pattern, ImageView image, const Candidate& at, core::ThreadPool& pool)
+  Comparison(const Pattern& pattern, ImageView image, const Candidate& at, core::ThreadPool& pool,
+             const std::stop_token& stop)
       : width_(pattern.values.width()),
         height_(pattern.values.height()),
         left_(std::max(at.x - kContext, 0)),
@@ -28,10 +30,14 @@ class Comparison {
         x_(at.x - left_),
         y_(at.y - top_),
         pattern_(pattern),
+        stop_(stop),
         spline_(around(image, at), pool) {}
 
   /// Looks at the image with the pattern `x`, `y` px away from the candidate.
-  void move_to(double x, double y) { spline_.block(x_ + x, y_ + y, width_, height_, block_); }
+  void move_to(double x, double y) {
+    if (stop_.stop_requested()) throw Cancelled("Template matching was cancelled.");
+    spline_.block(x_ + x, y_ + y, width_, height_, block_);
+  }
 
   /// Calls function(pattern value, image value, its x gradient, its y gradient).
   template <typename Function>
@@ -56,6 +62,7 @@ class Comparison {
   int left_, top_;  ///< corner of the window that the spline covers, image px
   int x_, y_;       ///< position of the candidate in the window
   const Pattern& pattern_;
+  const std::stop_token& stop_;
   QuinticSpline spline_;
   QuinticSpline::Block block_;
 };
@@ -95,16 +102,22 @@ double score(const Comparison& comparison, Criterion method) {
 /// A Gauss-Newton step: least squares of pattern = gain * (image + step . gradient) + offset.
 std::optional<Eigen::Vector2d> newton_step(const Comparison& comparison) {
   const Means mean = means(comparison);
-  Eigen::Matrix4d normal = Eigen::Matrix4d::Zero();
-  Eigen::Vector4d right = Eigen::Vector4d::Zero();
+  // Scalars instead of a matrix, whose symmetric half would be summed twice, in memory.
+  double gg = 0, gx = 0, gy = 0, g1 = 0, xx = 0, xy = 0, x1 = 0, yy = 0, y1 = 0, n = 0;
+  double fg = 0, fx = 0, fy = 0, f1 = 0;
   comparison.for_each([&](double f, double g, double dx, double dy) {
-    const Eigen::Vector4d terms(g - mean.image, dx, dy, 1);
-    normal.noalias() += terms * terms.transpose();
-    right += (f - mean.pattern) * terms;
+    f -= mean.pattern;
+    g -= mean.image;
+    gg += g * g, gx += g * dx, gy += g * dy, g1 += g;
+    xx += dx * dx, xy += dx * dy, x1 += dx;
+    yy += dy * dy, y1 += dy, n += 1;
+    fg += f * g, fx += f * dx, fy += f * dy, f1 += f;
   });
+  Eigen::Matrix4d normal;
+  normal << gg, gx, gy, g1, gx, xx, xy, x1, gy, xy, yy, y1, g1, x1, y1, n;
   const Eigen::FullPivLU<Eigen::Matrix4d> factors(normal);
   if (!factors.isInvertible()) return std::nullopt;
-  const Eigen::Vector4d solution = factors.solve(right);
+  const Eigen::Vector4d solution = factors.solve(Eigen::Vector4d(fg, fx, fy, f1));
   const double gain = solution[0];
   if (!(gain > 0)) return std::nullopt;
   return Eigen::Vector2d(solution[1] / gain, solution[2] / gain);
@@ -127,8 +140,8 @@ std::optional<Eigen::Vector2d> best_offset(Comparison& comparison) {
 }  // namespace
 
 SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate,
-                         Criterion method, core::ThreadPool& pool) {
-  Comparison comparison(pattern, image, candidate, pool);
+                         Criterion method, core::ThreadPool& pool, const std::stop_token& stop) {
+  Comparison comparison(pattern, image, candidate, pool, stop);
   const auto offset =
       best_offset(comparison).value_or(Eigen::Vector2d(candidate.offset_x, candidate.offset_y));
   comparison.move_to(0, 0);

@@ -2,6 +2,7 @@
 
 #include <dic/correlate.hpp>
 #include <dic/image.hpp>
+#include <stop_token>
 
 #include "core/parallel.hpp"
 #include "match/candidates.hpp"
@@ -15,8 +16,8 @@ struct SubpixelFit {
   double score = 0;     ///< score by the method of the search, see Matcher
 };
 
-/// Refines the position of a candidate to a fraction of a pixel.
+/// Refines the position of a candidate to a fraction of a pixel. Throws Cancelled.
 SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate,
-                         Criterion method, core::ThreadPool& pool);
+                         Criterion method, core::ThreadPool& pool, const std::stop_token& stop);
 
 }  // namespace dic::match

@@ -444,6 +444,46 @@ TEST_P(EveryVariant, ScoresOfFlatSaturatedAndFaintAreasStayInRange) {
   EXPECT_FALSE(peaks[0].found);
 }
 
+TEST_P(EveryCpuVariant, OnlyScoresThatDoNotMatterMayBeBounds) {
+  if (small_transforms()) GTEST_SKIP() << name() << " does transforms of at most 128x128";
+  // Faint noise: transforms leave nearly all scores uncertain.
+  const bool real = type() == ScalarType::f32 || type() == ScalarType::f64;
+  TestImage search = noise(160, 120, type(), 19);
+  std::mt19937 random(20);
+  for (int y = 0; y < 120; ++y)
+    for (int x = 50; x < 160; ++x) search.set(y, x, 200 + (random() % 50 == 0));
+  Case c{.pairing = Pairing::one_to_many, .ref_h = 13, .ref_w = 13, .search_h = 120, .search_w = 160};
+  c.shifts = Shifts::valid({13, 13}, {160, 120});
+  c.references = {{0, 75, 60}};
+  c.windows = {{0, 0, 0}};
+  for (const Criterion criterion : {Criterion::zncc, Criterion::ncc})
+    for (const float least : {0.3F, 0.9F, 2.0F}) {
+      if (!can(c.pairing, criterion)) continue;
+      CorrelateRequest request = request_of(c, search.view, search.view, criterion, name());
+      Surfaces exact, some;
+      correlator_->surfaces(request, exact);
+      request.least_score = least;
+      correlator_->surfaces(request, some);
+      const int nx = exact.nx, ny = exact.ny;
+      const float *a = exact.surface<float>(0), *b = some.surface<float>(0);
+      const float highest = *std::max_element(a, a + nx * ny);
+      for (int y = 0; y < ny; ++y)
+        for (int x = 0; x < nx; ++x) {
+          const int k = y * nx + x;
+          bool matters = a[k] == highest;
+          for (int j = std::max(y - 1, 0); j <= std::min(y + 1, ny - 1); ++j)
+            for (int i = std::max(x - 1, 0); i <= std::min(x + 1, nx - 1); ++i)
+              matters |= a[j * nx + i] >= least;
+          if (matters) {
+            ASSERT_NEAR(b[k], a[k], real ? 1e-6 : 0) << x << ' ' << y;
+          } else {
+            ASSERT_LT(b[k], std::min(least, std::nextafter(highest, 9.0F))) << x << ' ' << y;
+            ASSERT_GE(b[k], a[k] - 2e-6F) << x << ' ' << y;
+          }
+        }
+    }
+}
+
 TEST_P(EveryCpuVariant, IsTheSameForAnyNumberOfThreads) {
   const TestImage reference = noise(128, 128, type(), 21), search = noise(300, 280, type(), 22);
   Case few{.ref_h = 20, .ref_w = 20, .search_h = 280, .search_w = 300, .shifts = {0, 280, 0, 260}};

@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/match.hpp>
 #include <numbers>
 #include <random>
+#include <stop_token>
+#include <thread>
 
 #include "match/box.hpp"
 #include "match/candidates.hpp"
@@ -293,6 +296,59 @@ TEST(Match, CanBeCancelled) {
   std::stop_source stop;
   stop.request_stop();
   EXPECT_THROW(match_templates({&wanted, 1}, {&view, 1}, cpu_options(), {}, stop.get_token()), Cancelled);
+}
+
+TEST(Match, StopsSoonAtAnyMoment) {
+  const Image image = noise_image(2400, 1800, 1);
+  const ImageView wanted = crop(image, 300, 300, 400, 300);
+  MatchOptions options = cpu_options();
+  options.max_matches = 20;
+  options.rotations = {0, 5};  // the second one needs a mask
+  using Clock = std::chrono::steady_clock;
+  for (int after_ms = 10;; after_ms += 60) {
+    Matcher matcher({&wanted, 1}, options);
+    std::stop_source stop;
+    Clock::time_point asked;
+    std::jthread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
+      asked = Clock::now();
+      stop.request_stop();
+    });
+    try {
+      matcher.find(image, stop.get_token());
+      break;  // ended before
+    } catch (const Cancelled&) {
+      const auto ended = Clock::now();
+      other.join();
+      EXPECT_LT(ended - asked, std::chrono::milliseconds(100)) << "asked after " << after_ms << " ms";
+    }
+  }
+}
+
+TEST(Match, FaintSurroundingsDoNotHideMatches) {
+  // Nearly all of the image is flat but for single grey levels: scores from transforms are uncertain there.
+  const Image noise = noise_image(24, 20, 3);
+  Image image = constant_image(300, 200, 120);
+  std::mt19937 random(4);
+  for (int y = 0; y < 200; ++y)
+    for (int x = 0; x < 300; ++x) image.row<std::uint8_t>(y)[x] += random() % 40 == 0;
+  const std::vector<std::array<int, 2>> places = {{10, 15}, {200, 30}, {120, 150}, {260, 170}};
+  for (const auto& [left, top] : places)
+    for (int y = 0; y < 20; ++y)
+      std::copy_n(noise.row<std::uint8_t>(y), 24, image.row<std::uint8_t>(top + y) + left);
+  MatchOptions options = cpu_options();
+  options.max_matches = 100;
+  options.threshold = 0.7;
+  for (const char* variant : {"cpu-fft", "cpu-direct"}) {
+    options.variant = variant;
+    const MatchResult result = find_one(noise, image, options);
+    ASSERT_EQ(result.matches.size(), places.size()) << variant;
+    for (const auto& [left, top] : places)
+      EXPECT_TRUE(std::ranges::any_of(
+          result.matches,
+          [&](const Match& m) { return std::hypot(m.x - left, m.y - top) < 1e-3 && m.score > 1 - 1e-6; }))
+          << variant << ' ' << left << ' ' << top;
+  }
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ class ReplacedFile : public FrameSource {
 
   std::optional<std::int64_t> count() const override { return 1; }
   std::string name(std::int64_t) const override { return "frame"; }
+  std::filesystem::path file(std::int64_t) const override { return "frame"; }
   std::string stamp(std::int64_t) const override { return std::to_string(content_); }
   bool reads_in_parallel() const override { return true; }
   Image read(std::int64_t) override {

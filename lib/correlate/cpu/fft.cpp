@@ -223,6 +223,9 @@ struct RealTile {
 template <typename R>
 class Transform {
  public:
+  // Ends a transform early, by Cancelled.
+  void set_stop(const std::stop_token& stop) { stop_ = stop; }
+
   void resize(FftSize size) {
     if (size.ny == size_.ny && size.nx == size_.nx) return;
     size_ = size;
@@ -275,6 +278,7 @@ class Transform {
       }
     });
     for (int x0 = 0; x0 < nx; x0 += vector_lanes()) {
+      check_stop(stop_);
       transpose(re_.get() + place(x0, 0), stride_, vector_lanes(), size_.ny, strip_re_.get(), vector_lanes());
       transpose(im_.get() + place(x0, 0), stride_, vector_lanes(), size_.ny, strip_im_.get(), vector_lanes());
       run_passes<true>(passes_y_, size_.ny, strip_re_.get(), strip_im_.get());
@@ -297,6 +301,7 @@ class Transform {
   template <typename T>
   void columns_forward(const RealTile<T>& first, const RealTile<T>& second) {
     for (int x0 = 0; x0 < size_.nx; x0 += vector_lanes()) {
+      check_stop(stop_);
       fill_strip(first, x0, strip_re_.get());
       fill_strip(second, x0, strip_im_.get());
       if (x0 < std::max(first.block.width, second.block.width))
@@ -326,6 +331,7 @@ class Transform {
   void for_row_strips(const Body& body) {
     const Lane<R> d;
     for (int ky = 0; ky < size_.ny; ky += vector_lanes()) {
+      check_stop(stop_);
       for (int x = 0; x < size_.nx; ++x) {
         hn::Store(hn::LoadU(d, re_.get() + place(x, ky)), d, strip_re_.get() + x * vector_lanes());
         hn::Store(hn::LoadU(d, im_.get() + place(x, ky)), d, strip_im_.get() + x * vector_lanes());
@@ -338,6 +344,7 @@ class Transform {
   int stride_ = 0;
   std::vector<FftPass<R>> passes_y_, passes_x_;
   Buffer<R> re_, im_, spectrum_re_, spectrum_im_, strip_re_, strip_im_;
+  std::stop_token stop_;
 };
 
 // Sum of the squares of a tile; float32 is precise enough for an error bound.
@@ -369,6 +376,8 @@ class FftKernel final : public Kernel<T> {
  public:
   void begin(const CorrelateShape& shape) override {
     size_ = choose_fft_size(shape);
+    transform_.set_stop(this->stop_);
+    exact_transform_.set_stop(this->stop_);
     exact_ = shape.criterion == Criterion::cross_correlation;
     if (exact_)
       exact_transform_.resize(size_);

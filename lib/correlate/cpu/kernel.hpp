@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <dic/correlate.hpp>
+#include <dic/error.hpp>
 #include <memory>
+#include <stop_token>
 #include <type_traits>
 #include <vector>
 
@@ -63,6 +65,11 @@ Sum<T> centring_offset(const ReferenceSums<T>& sums, Criterion criterion) {
   return 0;
 }
 
+/// Throws Cancelled if a stop is requested.
+inline void check_stop(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Cancelled("The correlation was cancelled.");
+}
+
 struct TileSize {
   int ny = 0;
   int nx = 0;
@@ -71,6 +78,8 @@ struct TileSize {
 class KernelBase {
  public:
   virtual ~KernelBase() = default;
+  /// Sets the token that ends `correlate` and `set_reference` early, by Cancelled; called before `begin`.
+  void set_stop(const std::stop_token& stop) { stop_ = stop; }
   /// Prepares a job; called once per job, before any reference.
   virtual void begin(const CorrelateShape& shape) = 0;
   /// The number of shifts per call of `correlate` that suits the kernel best.
@@ -82,6 +91,9 @@ class KernelBase {
   /// Announces the pair and the shifts of the next `correlate`. Only kernels that hand out precomputed sums
   /// need it.
   virtual void begin_part(std::int64_t /*pair*/, const Shifts& /*part*/) {}
+
+ protected:
+  std::stop_token stop_;
 };
 
 /// The inner loop for one element type. Each thread owns one.

@@ -53,8 +53,11 @@ class Runner {
   Runner(const Job& job, PairRange pairs, core::ThreadPool& pool, std::vector<Worker<T>>& workers)
       : job_(job), pairs_(pairs), pool_(pool), workers_(workers) {
     for (Worker<T>& worker : workers_) {
-      worker.kernel->begin(job.shape());
-      if (worker.exact) worker.exact->begin(job.shape());
+      for (Kernel<T>* kernel : {worker.kernel.get(), worker.exact.get()}) {
+        if (!kernel) continue;
+        kernel->set_stop(job.stop);
+        kernel->begin(job.shape());
+      }
       worker.reference = -1;
     }
     const TileSize size = workers_[0].kernel->tile();
@@ -102,6 +105,7 @@ class Runner {
     for_pairs([&](std::int64_t k, int) { return out + k * count; },
               [&](std::int64_t k, Worker<T>& worker, float* found) {
                 settle_scores(k, worker, found);
+                settle_marked(k, worker, found);
                 for (std::int64_t i = 0; i < count; ++i) found[i] = score_to_value(found[i], job_.criterion);
               },
               [this](auto&&... a) { score_tile(a..., false); });
@@ -217,7 +221,8 @@ class Runner {
             .nx = part.nx(),
             .reference = worker.sums,
             .offset = worker.offset,
-            .products = worker.products.data()};
+            .products = worker.products.data(),
+            .stop = &job_.stop};
   }
 
   void score(const Block<T>& window, const Shifts& part, Sum<T> offset, double error, bool upper_bounds,
@@ -226,6 +231,7 @@ class Runner {
     tile.offset = offset;
     tile.error = error;
     tile.upper_bounds = upper_bounds;
+    tile.least_score = job_.least_score.value_or(kUndefined);
     tile.scores = cell(out, part.dy_min, part.dx_min);
     tile.score_stride = job_.shifts.nx();
     scoring<T>().score(tile, worker.scratch);
@@ -233,6 +239,7 @@ class Runner {
 
   // Computes the scores of a tile: within kScoreTolerance, or as upper bounds, which need no exact sums.
   void score_tile(std::int64_t k, std::int64_t tile, Worker<T>& worker, float* out, bool upper_bounds) {
+    check_stop(job_.stop);
     const Pair pair = job_.pair(k);
     const Available a = available(job_, pair.window);
     const Shifts whole = tile_shifts(tile);
@@ -248,6 +255,7 @@ class Runner {
 
   template <typename Out>
   void sum_tile(std::int64_t k, std::int64_t tile, Worker<T>& worker, Out* out) {
+    check_stop(job_.stop);
     const Pair pair = job_.pair(k);
     const Available a = available(job_, pair.window);
     const Shifts whole = tile_shifts(tile);
@@ -279,6 +287,7 @@ class Runner {
   }
 
   float recompute_block(const Shifts& block, float limit, const Available& a, Worker<T>& worker, float* out) {
+    check_stop(job_.stop);
     int count = 0;
     for (int dy = block.dy_min; dy <= block.dy_max; ++dy)
       for (const float* s = cell(out, dy, block.dx_min); s <= cell(out, dy, block.dx_max); ++s)
@@ -334,6 +343,43 @@ class Runner {
     const float margin = job_.criterion == Criterion::ssd ? std::abs(best) : 1.0F;
     recompute(part, best - 2 * static_cast<float>(kScoreTolerance) * margin, a, worker, scores);
     if (const Peak peak = peak_of(scores); peak.found) recompute_around(peak, part, a, worker, scores);
+  }
+
+  // Makes marked bounds exact beside scores that reach job_.least_score, and where they may be the highest
+  // score. All others lose their mark.
+  void settle_marked(std::int64_t k, Worker<T>& worker, float* scores) {
+    const auto inexact = job_.least_score ? inexact_part(k, worker) : std::nullopt;
+    if (!inexact) return;
+    const auto& [part, a] = *inexact;
+    const float best = peak_of(scores).score;
+    const auto is_beside_match = [&](int dy, int dx) {
+      const Shifts around = intersect(part, {dx - 1, dx + 1, dy - 1, dy + 1});
+      for (int y = around.dy_min; y <= around.dy_max; ++y)
+        for (int x = around.dx_min; x <= around.dx_max; ++x)
+          if (*cell(scores, y, x) >= *job_.least_score) return true;
+      return false;
+    };
+    std::vector<std::pair<int, int>> wanted;
+    for_marked(part, scores, [&](int dy, int dx, float marked) {
+      const bool may_be_best = best < *job_.least_score && marked - kBoundMark >= best;
+      if (may_be_best || is_beside_match(dy, dx)) wanted.emplace_back(dy, dx);
+    });
+    for (const auto& [dy, dx] : wanted) {
+      check_stop(job_.stop);
+      score_exactly({dx, dx, dy, dy}, a, worker, scores);
+    }
+    for_marked(part, scores,
+               [&](int dy, int dx, float marked) { *cell(scores, dy, dx) = marked - kBoundMark; });
+  }
+
+  // Calls visit(dy, dx, value) for every marked bound.
+  template <typename Visit>
+  void for_marked(const Shifts& part, const float* scores, const Visit& visit) const {
+    for (int dy = part.dy_min; dy <= part.dy_max; ++dy) {
+      const float* row = cell(scores, dy, part.dx_min);
+      for (int x = 0; x < part.nx(); ++x)
+        if (is_marked_bound(row[x])) visit(dy, part.dx_min + x, row[x]);
+    }
   }
 
   // Makes upper bounds of scores exact where they may be the best or the second best of a Peak, and the best

@@ -51,6 +51,7 @@ template <typename T>
 struct Normalizer {
   double n, offset, reference_rest, reference_variation, reference_energy, origin;
   double error, raise;  // error bound of the products, and what is added to them for upper bounds
+  double least;         // uncertain scores that are surely lower become marked bounds
 
   Normalizer(const ScoreTile<T>& t, T window_origin)
       : n(static_cast<double>(t.reference.count)),
@@ -60,17 +61,27 @@ struct Normalizer {
         reference_energy(static_cast<double>(t.reference.squares)),
         origin(std::is_floating_point_v<T> ? static_cast<double>(window_origin) : 0.0),
         error(t.upper_bounds ? 0 : t.error),
-        raise(t.upper_bounds ? t.error : 0) {}
+        raise(t.upper_bounds ? t.error : 0),
+        least(t.least_score) {}
+
+  bool has_least() const { return error > 0 && least > kUndefined; }
 };
 
 inline float clamp_score(double numerator, double denominator) {
   return static_cast<float>(std::min(1.0, std::max(-1.0, numerator / denominator)));
 }
 
-inline float score_or_gap(double numerator, double power, double error) {
+// An uncertain score: its marked upper bound if that is below `least`, otherwise NaN.
+inline float marked_bound(double numerator, double denominator, double error, double least) {
+  const double bound = (numerator + error) / denominator;
+  return bound < least ? static_cast<float>(std::max(-1.0, bound) + kBoundMark)
+                       : std::numeric_limits<float>::quiet_NaN();
+}
+
+inline float score_or_gap(double numerator, double power, double error, double least) {
   if (!(power > 0)) return kUndefined;
   const double denominator = std::sqrt(power);
-  if (error > kScoreTolerance * denominator) return std::numeric_limits<float>::quiet_NaN();
+  if (error > kScoreTolerance * denominator) return marked_bound(numerator, denominator, error, least);
   return clamp_score(numerator, denominator);
 }
 
@@ -82,7 +93,7 @@ bool fits_double(double n) {
   return std::is_floating_point_v<T>;
 }
 
-template <typename T>
+template <bool kHasLeast, typename T>
 void zncc_row(const Normalizer<T>& z, const Sum<T>* HWY_RESTRICT products, const Sum<T>* HWY_RESTRICT sums,
               const Sum<T>* HWY_RESTRICT squares, int nx, float* HWY_RESTRICT out) {
   // For floats the window's sums are relative to z.origin: sum r (d + o) = sum r d + o sum r.
@@ -97,7 +108,11 @@ void zncc_row(const Normalizer<T>& z, const Sum<T>* HWY_RESTRICT products, const
     const double denominator = std::sqrt(contrast ? variation * (z.n * z.reference_variation) : 1.0);
     const double score = std::min(1.0, std::max(-1.0, numerator / denominator));
     const bool sure = z.n * z.error <= kScoreTolerance * denominator;
-    const float value = sure ? static_cast<float>(score) : std::numeric_limits<float>::quiet_NaN();
+    float value = sure ? static_cast<float>(score) : std::numeric_limits<float>::quiet_NaN();
+    if constexpr (kHasLeast) {
+      const double bound = std::max(-1.0, (numerator + z.n * z.error) / denominator);
+      value = !sure && bound < z.least ? static_cast<float>(bound + kBoundMark) : value;
+    }
     out[x] = contrast ? value : kUndefined;
   }
 }
@@ -114,7 +129,7 @@ void zncc_row_wide(const ScoreTile<T>& t, const Normalizer<T>& z, const Sum<T>* 
     const double products_of_rests = static_cast<double>(n * static_cast<Wide>(products[x]) - rest * s);
     const double variation = static_cast<double>(n * static_cast<Wide>(squares[x]) - s * s);
     out[x] = score_or_gap(products_of_rests + z.n * z.raise, variation * (z.n * z.reference_variation),
-                          z.n * z.error);
+                          z.n * z.error, z.least);
   }
 }
 
@@ -127,7 +142,7 @@ void ncc_row(const Normalizer<T>& z, const Sum<T>* products, const Sum<T>* sums,
     const double s = d + z.n * z.origin;
     const double q = static_cast<double>(squares[x]) + z.origin * (2 * d + z.n * z.origin);
     const double numerator = static_cast<double>(products[x]) + z.raise + z.offset * s;
-    out[x] = score_or_gap(numerator, std::max(0.0, q) * z.reference_energy, z.error);
+    out[x] = score_or_gap(numerator, std::max(0.0, q) * z.reference_energy, z.error, z.least);
   }
 }
 
@@ -161,7 +176,8 @@ void normalize_row(const ScoreTile<T>& t, const Normalizer<T>& z, int dy, int nx
   else if (!(t.reference.variation > 0))
     std::fill_n(out, nx, kUndefined);
   else if (fits_double<T>(z.n))
-    zncc_row<T>(z, products, sums, squares, nx, out);
+    z.has_least() ? zncc_row<true, T>(z, products, sums, squares, nx, out)
+                  : zncc_row<false, T>(z, products, sums, squares, nx, out);
   else if constexpr (std::is_integral_v<T>)
     zncc_row_wide<T>(t, z, products, sums, squares, nx, out);
 }

@@ -14,6 +14,10 @@ constexpr float kUndefined = -std::numeric_limits<float>::infinity();
 /// Largest error of a score from inexact sums; for ssd it is relative. A score that may be off by more
 /// becomes NaN and is recomputed exactly, unless upper bounds are wanted.
 constexpr double kScoreTolerance = 2e-6;
+/// Amount that is added to an upper bound which stands for a score below CorrelateRequest::least_score, so
+/// that it can be told from a score.
+constexpr float kBoundMark = -4;
+inline bool is_marked_bound(float score) { return score < -2 && score > kUndefined; }
 
 /// Rows begin .. end - 1 of a mask's column, which are all inside.
 struct MaskRun {
@@ -35,10 +39,12 @@ struct ScoreTile {
   Size size;                 ///< size of the reference
   int ny = 0, nx = 0;
   ReferenceSums<T> reference;
-  Sum<T> offset = 0;                 ///< value that was subtracted from the reference in `products`
-  const Sum<T>* products = nullptr;  ///< sums of products, ny x nx
-  double error = 0;                  ///< error bound of a sum of products
-  bool upper_bounds = false;         ///< true: scores become as high as the error allows
+  Sum<T> offset = 0;                      ///< value that was subtracted from the reference in `products`
+  const Sum<T>* products = nullptr;       ///< sums of products, ny x nx
+  const std::stop_token* stop = nullptr;  ///< ends the scoring of a tile early, by Cancelled
+  double error = 0;                       ///< error bound of a sum of products
+  bool upper_bounds = false;              ///< true: scores become as high as the error allows
+  float least_score = kUndefined;  ///< uncertain scores (zncc, ncc) surely below it become marked bounds
   float* scores = nullptr;
   std::ptrdiff_t score_stride = 0;  ///< elements from row to row of the scores
 };

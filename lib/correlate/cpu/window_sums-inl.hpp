@@ -267,6 +267,13 @@ void slide_masked(const Block<T>& window, std::span<const MaskRun> runs, int dy,
 
 // ---- Sums for a tile ----
 
+// Looks at the token now and then: the rows of a large tile, and the shifts of a large mask, take long.
+template <typename T>
+void check_stop_at(const ScoreTile<T>& t, int row_or_shift) {
+  constexpr int kBetween = 16;
+  if (t.stop && row_or_shift % kBetween == kBetween - 1) check_stop(*t.stop);
+}
+
 // Calls take(dy, sums, squares) with the sums over the window for every row of shifts.
 template <typename T, typename Take>
 void for_window_sums(const ScoreTile<T>& t, T origin, ScoringScratch& scratch, const Take& take) {
@@ -282,9 +289,12 @@ void for_window_sums(const ScoreTile<T>& t, T origin, ScoringScratch& scratch, c
     const bool slides = can_slide_masked<T>(t.nx);
     if (slides && t.ny > 1) find_mask_runs(t.mask, scratch.runs);
     for (int dy = 0; dy < t.ny; ++dy) {
+      check_stop_at(t, dy);
       if (dy == 0 || !slides) {
-        for (int dx = 0; dx < t.nx; ++dx)
+        for (int dx = 0; dx < t.nx; ++dx) {
+          check_stop_at(t, dx);
           mask.sums(t.window.at(dy, dx, t.size.height, t.size.width), widen, sums[dx], squares[dx]);
+        }
       } else if constexpr (std::is_integral_v<T>) {
         slide_masked<T>(t.window, scratch.runs, dy, t.nx, sums, squares);
       }
@@ -294,6 +304,7 @@ void for_window_sums(const ScoreTile<T>& t, T origin, ScoringScratch& scratch, c
   }
   auto* column_squares = columns + t.window.width;
   for (int dy = 0; dy < t.ny; ++dy) {
+    check_stop_at(t, dy);
     if (dy == 0 || std::is_floating_point_v<T>)
       column_sums<T>(t.window, dy, t.size.height, widen, columns, column_squares);
     else

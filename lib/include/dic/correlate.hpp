@@ -5,7 +5,9 @@
 #include <dic/image.hpp>
 #include <dic/shared/correlation.hpp>  // Shifts, Pairing, PatchPosition, Criterion, Peak
 #include <memory>
+#include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +47,13 @@ struct CorrelateRequest {
   /// Name of a registered variant; empty = the planner chooses. A variant that cannot do the job throws
   /// UsageError and is never replaced silently.
   std::string variant;
+  /// For surfaces of zncc and ncc (CPU). Scores below this one need not be exact: they may be too high by
+  /// more than rounding, but stay below it. Neighbours of a score that reaches it, and the highest score of a
+  /// surface, are exact. This saves most of the time where parts of a window are nearly flat. None: all are
+  /// exact.
+  std::optional<float> least_score{};
+  /// A call throws Cancelled soon after this is requested (CPU; GPUs finish their call).
+  std::stop_token stop{};
 };
 
 /// Correlation surfaces: pairs x ny x nx values, packed, row-major in (pair, dy, dx).
