@@ -32,18 +32,17 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 
 }  // namespace
 
-Clients::Clients(Answer answer, Trusts trusts, int threads)
-    : answer_(std::move(answer)), trusts_(std::move(trusts)) {
+Clients::Clients(Answer answer, Trusts trusts, int at_once)
+    : answer_(std::move(answer)), trusts_(std::move(trusts)), at_once_(at_once) {
   if (pipe(wake_) != 0) throw Error("The system gives dic no more files: close other programs.");
   for (const int end : wake_) {
     fcntl(end, F_SETFD, FD_CLOEXEC);
     fcntl(end, F_SETFL, O_NONBLOCK);
   }
   try {
+    threads_.emplace_back([this] { make_answers(); });
     watcher_ = std::jthread([this] { watch(); });
-    while (std::ssize(threads_) < threads) threads_.emplace_back([this] { make_answers(); });
   } catch (const std::system_error&) {
-    if (!threads_.empty()) return;
     end();
     throw Error("The system starts no more threads for dic: close other programs.");
   }
@@ -81,6 +80,17 @@ void Clients::add(int socket) {
     arrived_.push_back(std::move(client));
   }
   wake();
+}
+
+/// Adds a thread that makes answers, unless there are enough or the system starts no more: requests then
+/// wait.
+void Clients::start_thread() {
+  if (std::ssize(threads_) >= at_once_) return;
+  try {
+    threads_.emplace_back([this] { make_answers(); });
+  } catch (const std::system_error&) {
+    at_once_ = static_cast<int>(threads_.size());
+  }
 }
 
 void Clients::make_answers() {
@@ -206,6 +216,7 @@ bool Clients::answer_head(Client& client) {
   {
     const std::lock_guard lock(mutex_);
     requests_.push_back(std::move(client));
+    if (answering_.size() + requests_.size() > threads_.size()) start_thread();
   }
   has_requests_.notify_one();
   return false;

@@ -36,8 +36,9 @@ class Clients {
   /// True for the head of a request that has the secret path.
   using Trusts = std::function<bool(const std::string& head)>;
 
-  /// threads: how many answers are made at the same time; fewer where the system starts fewer.
-  Clients(Answer answer, Trusts trusts, int threads);
+  /// at_once: most answers that are made at the same time; fewer if the system starts fewer threads. A thread
+  /// starts when there is a request for it. Throws Error if the system starts no two threads.
+  Clients(Answer answer, Trusts trusts, int at_once);
   /// Closes all connections, also those that are being answered, and waits for the threads.
   ~Clients();
   Clients(const Clients&) = delete;
@@ -50,6 +51,7 @@ class Clients {
   using Clock = std::chrono::steady_clock;
 
   void end();
+  void start_thread();
   void make_answers();
   void watch();
   void take_arrived();
@@ -64,6 +66,7 @@ class Clients {
 
   Answer answer_;
   Trusts trusts_;
+  int at_once_;
   int wake_[2] = {-1, -1};       ///< a pipe that ends the waiting of `watch`
   std::vector<Client> waiting_;  ///< of the watching thread, the oldest first
 

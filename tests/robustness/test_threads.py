@@ -58,7 +58,7 @@ class FewThreadsTest(ProgramTest):
             self.assertIn(program.returncode, (0, 1, 130), (threads, message))
             if not answered:
                 self.assertIn("The system starts no more threads", message)
-            self.assertEqual(answered == 200, threads > 1, (threads, message))
+            self.assertEqual(answered == 200, threads > 3, (threads, message))
 
 
 if __name__ == "__main__":
