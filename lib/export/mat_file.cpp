@@ -1,11 +1,14 @@
 #include "export/mat_file.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <dic/error.hpp>
-#include <fstream>
 #include <new>
+#include <span>
+#include <string_view>
+#include <utility>
 
 namespace dic::exporting {
 namespace {
@@ -18,6 +21,44 @@ std::uint64_t bytes_of_values(const matvar_t& variable) {
   for (std::size_t k = 0; k < variable.nbytes / sizeof(matvar_t*); ++k)
     if (parts[k]) sum += bytes_of_values(*parts[k]);
   return sum;
+}
+
+constexpr std::uint64_t kHeaderBytes = 128;  ///< before the first variable
+
+/// An anonymous file in memory, with a path.
+class MemoryFile {
+ public:
+  MemoryFile() : descriptor_(::memfd_create("dic", MFD_CLOEXEC)) {}
+  ~MemoryFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+  /// Returns bytes from `offset` on; fewer at the end of the file.
+  std::string_view read(std::uint64_t offset, std::span<char> buffer) const {
+    const ssize_t bytes = ::pread(descriptor_, buffer.data(), buffer.size(), static_cast<off_t>(offset));
+    return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
+  }
+
+ private:
+  int descriptor_;
+};
+
+/// Writes a file with one variable. Returns false if the file is not whole.
+bool encode(matvar_t& variable, const MemoryFile& memory) {
+  mat_t* file = Mat_CreateVer(memory.path().c_str(), "MATLAB 5.0 MAT-file, by dic", MAT_FT_MAT5);
+  if (file == nullptr) return false;
+  const bool is_written = Mat_VarWrite(file, &variable, MAT_COMPRESSION_NONE) == 0;
+  if (Mat_Close(file) != 0 || !is_written) return false;
+  std::array<std::uint32_t, 2> tag{};  // type and bytes of the element
+  const std::span<char> bytes(reinterpret_cast<char*>(tag.data()), sizeof tag);
+  if (memory.read(kHeaderBytes, bytes).size() != sizeof tag || tag[1] < bytes_of_values(variable))
+    return false;
+  char byte = 0;
+  const std::uint64_t end = kHeaderBytes + sizeof tag + tag[1];
+  return !memory.read(end - 1, {&byte, 1}).empty() && memory.read(end, {&byte, 1}).empty();
 }
 
 }  // namespace
@@ -51,41 +92,18 @@ void MatStructs::set(std::size_t index, const char* field, MatVariable value) {
   Mat_VarSetStructFieldByName(structs_.get(), field, index, value.release());
 }
 
-MatFile::MatFile(const std::filesystem::path& path)
-    : target_(path),
-      file_(Mat_CreateVer(target_.temporary().c_str(), "MATLAB 5.0 MAT-file, by dic", MAT_FT_MAT5)) {
-  if (!file_) fail(std::strerror(errno));
-}
-
-void MatFile::fail(const std::string& reason) const { throw_cannot_write(target_.path(), reason); }
-
 void MatFile::put(const MatVariable& variable) {
-  if (!variable) fail("no memory");
-  if (Mat_VarWrite(file_.get(), variable.get(), MAT_COMPRESSION_NONE) != 0) fail("matio refuses it");
-  values_.push_back(bytes_of_values(*variable));
-}
-
-/// matio does not tell that a write failed, and gives a variable that was cut off the size that it has: so
-/// the variables have to follow each other to the end of the file, each with all of its values.
-bool MatFile::is_whole() const {
-  constexpr std::uint64_t header = 128;
-  constexpr std::uint32_t matrix = 14;  // the type of an element that is a variable
-  std::ifstream stream(target_.temporary(), std::ios::binary);
-  std::uint64_t at = header;
-  for (const std::uint64_t values : values_) {
-    std::array<std::uint32_t, 2> tag{};  // type, bytes
-    stream.seekg(static_cast<std::streamoff>(at));
-    if (!stream.read(reinterpret_cast<char*>(tag.data()), sizeof tag)) return false;
-    if (tag[0] != matrix || tag[1] < values) return false;
-    at += sizeof tag + tag[1];
+  const MemoryFile memory;
+  if (!variable || !encode(*variable, memory))
+    throw_cannot_write(file_.path(), "no space or memory for a variable");
+  std::vector<char> buffer(std::size_t{1} << 20);
+  std::uint64_t at = std::exchange(is_begun_, true) ? kHeaderBytes : 0;
+  for (;;) {
+    const std::string_view bytes = memory.read(at, buffer);
+    if (bytes.empty()) return;
+    file_.write(bytes);
+    at += bytes.size();
   }
-  return at == std::filesystem::file_size(target_.temporary());
-}
-
-void MatFile::commit() {
-  if (Mat_Close(file_.release()) != 0) fail(std::strerror(errno));
-  if (!is_whole()) fail("not everything was written");
-  target_.commit();
 }
 
 }  // namespace dic::exporting

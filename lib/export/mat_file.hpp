@@ -16,7 +16,6 @@
 namespace dic::exporting {
 
 struct MatCloser {
-  void operator()(mat_t* file) const { Mat_Close(file); }
   void operator()(matvar_t* variable) const { Mat_VarFree(variable); }
 };
 /// A variable of a MATLAB file: an array, text, or a struct that owns its fields.
@@ -62,10 +61,11 @@ class MatStructs {
   MatVariable structs_;
 };
 
-/// A file of MATLAB 5 that is written under a temporary name.
+/// A file of MATLAB 5: a header, then one element for each variable. matio does not report that a disk is
+/// full: it writes each variable into memory, and the bytes go from there to the disk. Throws FileError.
 class MatFile {
  public:
-  explicit MatFile(const std::filesystem::path& path);
+  explicit MatFile(const std::filesystem::path& path) : file_(path) {}
 
   template <typename T>
   void write(const std::string& name, std::vector<std::size_t> shape, const std::vector<T>& values) {
@@ -78,16 +78,11 @@ class MatFile {
     put(mat_texts(name.c_str(), texts));
   }
   void put(const MatVariable& variable);
-  /// Throws FileError if the file is not whole.
-  void commit();
+  void commit() { file_.commit(); }
 
  private:
-  bool is_whole() const;
-  [[noreturn]] void fail(const std::string& reason) const;
-
-  PendingFile target_;
-  std::unique_ptr<mat_t, MatCloser> file_;
-  std::vector<std::uint64_t> values_;  ///< bytes of the values of each variable
+  PendingText file_;
+  bool is_begun_ = false;  ///< the header is written
 };
 
 }  // namespace dic::exporting
