@@ -188,8 +188,9 @@ std::optional<Pattern> TemplateWarp::at(double rotation_deg, int max_width, int 
 Image to_elements(const Pattern& pattern, ScalarType type, Criterion method) {
   Image elements(pattern.values.size(), type);
   visit_scalar(type, [&]<typename T>(T) {
-    const auto [gain, offset] =
-        std::is_floating_point_v<T> ? std::array<double, 2>{1, 0} : gain_and_offset<T>(pattern, method);
+    std::array<double, 2> stretch{1, 0};
+    if constexpr (!std::is_floating_point_v<T>) stretch = gain_and_offset<T>(pattern, method);
+    const double gain = stretch[0], offset = stretch[1];
     for_each_pixel(pattern.values, [&](int x, int y, double value) {
       value = gain * value + offset;
       if constexpr (!std::is_floating_point_v<T>)
