@@ -89,6 +89,9 @@ std::vector<std::string> export_result(const ExportJob& job, const ProgressCallb
   if (has_own_arrays && !job.arrays.empty())
     throw UsageError("The format " + std::string(to_string(job.format)) +
                      " has arrays of its own: leave out the names of arrays.");
+  if (job.format == Format::vtu && job.output.extension() != ".pvd")
+    throw UsageError("'" + job.output.string() +
+                     "' needs the ending .pvd: the meshes go to a folder of its name.");
   const std::string_view ending = ending_of_frames(job.format);
   if (!ending.empty())
     make_folder(is_folder(job.format) ? job.output : job.output.parent_path() / job.output.stem(), selection,

@@ -201,8 +201,8 @@ Quantity quantity_of_name(std::string_view name) {
   const std::vector<std::string> words = words_of(name);
   if (words.empty()) return Quantity::unknown;
   const std::string& last = words.back();
-  const bool is_time =
-      has_any(words, time) || last.ends_with("zeit") || last.ends_with("time") || lower(trimmed(name)) == "t";
+  const bool is_time = has_any(words, time) || last.ends_with("zeit") || last.ends_with("time") ||
+                       lower(trimmed(name)) == "t" || lower(trimmed(name)) == "x_value";  // of LabVIEW
   if (is_time) return Quantity::time;
   if (has_any(words, frame)) return Quantity::frame;
   const bool is_force = has_any(words, force) || last.ends_with("kraft") || lower(trimmed(name)) == "f";

@@ -64,14 +64,21 @@ std::size_t force_column(const TextTable& table, const std::vector<std::size_t>&
       std::string("so name the column of loads; its columns are ") + table.list_of_headings());
 }
 
+/// The load at a frame's number or time; NaN if there is none.
 double load_at(const LoadTable& table, double key) {
-  const auto after = std::ranges::lower_bound(table.keys, key);
-  if (after == table.keys.end()) return ProbeValues::kNone;
-  const std::size_t k = after - table.keys.begin();
-  if (*after == key) return table.loads[k];
-  if (table.key != LoadTable::Key::time || k == 0) return ProbeValues::kNone;
-  const double share = (key - table.keys[k - 1]) / (table.keys[k] - table.keys[k - 1]);
-  return table.loads[k - 1] + share * (table.loads[k] - table.loads[k - 1]);
+  const std::vector<double>&keys = table.keys, &loads = table.loads;
+  const auto after = std::ranges::lower_bound(keys, key);
+  const auto k = static_cast<std::size_t>(after - keys.begin());
+  if (after != keys.end() && *after == key) return loads[k];
+  if (table.key != LoadTable::Key::time || keys.size() < 2) return ProbeValues::kNone;
+  // Times are rounded where they are exported in minutes: the ends may be passed by a thousandth of a step.
+  constexpr double kRounded = 1e-3;
+  const std::size_t last = keys.size() - 1;
+  if (k == 0) return keys[0] - key <= kRounded * (keys[1] - keys[0]) ? loads[0] : ProbeValues::kNone;
+  if (after == keys.end())
+    return key - keys[last] <= kRounded * (keys[last] - keys[last - 1]) ? loads[last] : ProbeValues::kNone;
+  const double share = (key - keys[k - 1]) / (keys[k] - keys[k - 1]);
+  return loads[k - 1] + share * (loads[k] - loads[k - 1]);
 }
 
 /// The row of each frame in a table without frames and times.

@@ -28,6 +28,7 @@ TEST(Heading, SaysQuantityAndUnit) {
            {"TIME (SEC)", "TIME", "SEC", Quantity::time, 1},
            {"TimeStamp", "TimeStamp", "", Quantity::time, 1},
            {"t", "t", "", Quantity::time, 1},
+           {"X_Value", "X_Value", "", Quantity::time, 1},
            {"Time (milliseconds)", "Time", "milliseconds", Quantity::time, 1e-3},
            {"Time (Minutes)", "Time", "Minutes", Quantity::time, 60},
            {"Time (cycles)", "Time", "cycles", Quantity::time, 0},

@@ -56,6 +56,8 @@ TEST_F(Loads, ReadsWhatMachinesWrite) {
            "Time (s),Force (N)\n0,0\n1,500\n2,1000\n3,1500\n",
            "Time (ms),Force (N)\n0,0\n1000,500\n2000,1000\n3000,1500\n",
            "Time (min),Force (N)\n0,0\n0.05,1500\n",
+           "Time (h),Force (N)\n0,0\n0.00083333,1500\n",
+           "X_Value\tForce (N)\tComment\n0\t0\n1\t500\n3\t1500\n",
            "Time (s),Force_kN\n0,0\n1,0.5\n2,1\n3,1.5\n",
            "Time (s),F / kN\n0,0\n3,1.5\n",
            "Time (s),Force (KN)\n0,0\n3,1.5\n",
@@ -83,8 +85,8 @@ TEST_F(Loads, ReadsWhatMachinesWrite) {
        }) {
     add_loads(h, read(text), 10);
     ASSERT_EQ(h.loads.size(), 3u) << text;
-    for (int k = 0; k < 3; ++k) EXPECT_NEAR(h.loads[k], 500.0 * (k + 1), 1e-5) << text;
-    EXPECT_NEAR(h.stresses()[2], 150, 1e-6) << text;
+    for (int k = 0; k < 3; ++k) EXPECT_NEAR(h.loads[k], 500.0 * (k + 1), 0.01) << text;
+    EXPECT_NEAR(h.stresses()[2], 150, 1e-3) << text;
     EXPECT_EQ(h.load_unit, "N") << text;
     EXPECT_EQ(h.load_note, "") << text;
   }
