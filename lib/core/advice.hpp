@@ -5,20 +5,20 @@
 
 namespace dic::core {
 
-/// What helps when a process or the machine has too many files open; empty for other errors.
+/// Advice if a process or the machine has too many files open; empty for other errors.
 inline std::string advice_for_open_files(int error) {
   if (error == EMFILE) return "this process may open no more files: raise the limit (ulimit -n)";
   if (error == ENFILE) return "the machine has too many open files: close other programs";
   return {};
 }
 
-/// What the user can do about an error (errno) of reading a file: the end of a sentence.
+/// Advice after an error (errno) of reading a file, as the end of a sentence.
 inline std::string advice_for_reading(int error) {
   const std::string files = advice_for_open_files(error);
   return files.empty() ? "check the file and its permissions" : files;
 }
 
-/// What the user can do about an error (errno) of writing a file: the end of a sentence. 0 = unknown.
+/// Advice after an error (errno) of writing a file, as the end of a sentence. 0 = unknown error.
 inline std::string advice_for_writing(int error) {
   switch (error) {
     case ENOSPC:

@@ -41,7 +41,7 @@ struct Selection {
   std::vector<std::string> stems() const;
 };
 
-/// What all nodes of one frame need in files of others.
+/// Data of the nodes that exporters to formats of other programs need for each frame.
 struct NodeFrame {
   NodeFrame(const Selection& selection, int frame);
 

@@ -2,7 +2,7 @@
 
 namespace dic::image {
 
-/// What is decoded of an image file.
+/// Part of an image file that is decoded.
 enum class Content {
   grey,
   /// Like grey, but as programs that write masks mean it: the stored values, where they store 0 for the

@@ -26,7 +26,7 @@ class FrameOrder {
   struct Token;
   Token next(std::string_view name, std::size_t at) const;
 
-  /// What stands before the number, with each number in it as "0".
+  /// Text before the number, in which each number is replaced by "0".
   std::set<std::string, std::less<>> signed_after_, decimals_after_;
 };
 

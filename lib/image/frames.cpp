@@ -147,7 +147,7 @@ class FileSource : public FrameSource {
   }
   std::string stamp(std::int64_t i) const override { return file_stamp(at(i).path); }
   bool reads_in_parallel() const override { return true; }
-  /// Of a single recording: several have no common clock.
+  /// Frame rate of a single recording; several recordings have no common clock.
   std::optional<double> frames_per_second() const override {
     return files_.size() == 1 && files_[0].frames ? files_[0].frames->frames_per_second() : std::nullopt;
   }

@@ -99,7 +99,7 @@ std::vector<std::int64_t> runs_of(const RawFile& file, Range box) {
   return values;
 }
 
-/// What a track says about its frames.
+/// Facts that a track of a container states about its frames.
 struct Track {
   Turn turn = kNoTurn;
   bool has_pictures = false;
