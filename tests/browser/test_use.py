@@ -513,6 +513,51 @@ class UseTest(BrowserTest):
         self.assertEqual(self.value("report-title"), texts["title"])
         self.until(lambda: len(self.script(pictures)) == 5)
 
+    def test_bias_and_noise_of_frames_at_rest_and_moved(self):
+        random = np.random.default_rng(7)
+        for name, shift in zip(self.names, (0, 0, 0, 3)):
+            write_image(self.folder / name, np.clip(speckle(240, 320, u=shift, v=-shift) + random.normal(0, 3, (240, 320)), 0, 255))
+        self.measure("--no-outliers")
+        self.serve("dic_out")
+        self.click("tab-report")
+        self.type("report-rest", "1-2")
+        self.type("report-moved", "3")
+        self.until(lambda: self.browser.find_elements(By.ID, "figures-moved"))
+        fields = self.fields()
+        ok = fields["status"] == 0
+
+        def rows(name):
+            cells = self.script("return [...document.querySelectorAll(`#figures-${arguments[0]} tbody tr`)]"
+                                ".map((r) => [...r.cells].map((c) => c.textContent))", name)
+            return {row[0]: row[1:3] for row in cells}
+
+        for quantity in ("u", "v", "exx", "eyy", "exy"):
+            values = [fields[quantity][k][ok[k]].astype(float) for k in range(3)]
+            values = [v[~np.isnan(v)] for v in values]  # no strain where the window has too few points
+            bias, noise = map(float, rows("rest")[quantity])
+            np.testing.assert_allclose([bias, noise], [np.mean([v.mean() for v in values[:2]]),
+                                                       np.sqrt(np.mean([v.var() for v in values[:2]]))], rtol=6e-3, atol=1e-8)
+            if quantity[0] == "e":
+                np.testing.assert_allclose(list(map(float, rows("moved")[quantity])), [values[2].mean(), values[2].std()], rtol=6e-3, atol=1e-8)
+            else:
+                self.assertAlmostEqual(float(rows("moved")[quantity][1]) / values[2].std(), 1, delta=0.05)
+        # An exact rotation about any point leaves nothing.
+        left = self.module("metrology", """(() => {
+            const result = {grid: {nx: 12, ny: 9, x0: 20, y0: 7, step: 5}, scale: 0.5}, u = [], v = [], t = 0.3;
+            for (let j = 0; j < 9; ++j) for (let i = 0; i < 12; ++i) {
+              const x = 0.5 * (20 + 5 * i) - 3, y = 0.5 * (7 + 5 * j) + 11;
+              u.push(x * Math.cos(t) - y * Math.sin(t) - x + 4); v.push(x * Math.sin(t) + y * Math.cos(t) - y - 2);
+            }
+            u[5] = v[5] = NaN;
+            const rest = m.withoutRigidMotion(result, Float64Array.from(u), Float64Array.from(v));
+            return [rest.angle, Math.max(...[...rest.u, ...rest.v].filter((r) => !Number.isNaN(r)).map(Math.abs)), Number.isNaN(rest.u[5])];
+            })()""")
+        self.assertAlmostEqual(left[0], 0.3, delta=1e-12)
+        self.assertLess(left[1], 1e-12)
+        self.assertTrue(left[2])
+        self.type("report-rest", "1-9")
+        self.until(lambda: "names no frames" in self.text("panel-report"))
+
     def test_video(self):
         self.measure()
         self.serve("dic_out")

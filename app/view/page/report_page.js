@@ -1,6 +1,7 @@
 // The text of a report: what the iDICs Good Practices Guide asks a DIC report to state, pictures, every setting, the frames.
 
 import {$, h, number} from "dic/dom.js";
+import {figuresOf, framesOf} from "dic/metrology.js";
 import {fieldPicture} from "dic/pictures.js";
 import {Plot} from "dic/plots.js";
 import {available, namesOf, quantity} from "dic/quantities.js";
@@ -19,6 +20,7 @@ export class ReportPage {
   constructor(results, {save, onchange}) {
     Object.assign(this, {results, save, onchange});
     this.pictures = h("div", {class: "pictures"});
+    this.metrology = h("div", {class: "metrology"});
     this.curves = h("figure", {class: "wide", hidden: true}, h("figcaption", {}, "Over time"),
       h("div", {class: "plot"}, (this.canvas = h("canvas", {id: "report-history"}))));
     window.addEventListener("beforeprint", () => useForPrint(true));
@@ -30,6 +32,36 @@ export class ReportPage {
   restore(texts) {
     this.texts = {...texts};
     if (this.meta) this.open(this.meta);
+  }
+
+  /** Tables of bias and noise from the frames that are named for them. */
+  async #drawMetrology() {
+    const {result} = this.results, {length_unit: unit} = this.meta, tables = [];
+    for (const [name, title, isMoved] of [["rest", "At rest", false], ["moved", "Rigidly moved", true]]) {
+      try {
+        const frames = framesOf(this.texts[name] ?? "", result.frames.length);
+        if (frames.length === 0) continue;
+        const rows = await figuresOf(result, frames, isMoved);
+        const row = ({name: quantityName, bias, noise}) => [quantityName, number(bias), number(noise),
+          namesOf("displacement").includes(quantityName) ? unit : ""];
+        tables.push(h("h4", {}, `${title}: ${frames.length} frames`), h("table", {class: "frames", id: `figures-${name}`},
+          h("thead", {}, h("tr", {}, ["quantity", "bias", "noise", "unit"].map((head) => h("th", {scope: "col"}, head)))),
+          h("tbody", {}, rows.map((figures) => h("tr", {}, row(figures).map((cell) => h("td", {}, cell)))))));
+      } catch (error) {
+        tables.push(h("p", {class: "problem"}, `${title}: ${error.message}`));
+      }
+    }
+    this.metrology.replaceChildren(...tables);
+  }
+
+  #metrologySection() {
+    const field = (name, label) => h("label", {class: "field"}, h("span", {}, label),
+      h("input", {type: "text", id: `report-${name}`, placeholder: "none named", value: this.texts[name] ?? "",
+        onchange: (event) => { this.texts[name] = event.target.value; this.onchange(); this.#drawMetrology(); }}));
+    return [h("h3", {}, "Bias and noise from frames at rest and rigidly moved"),
+      h("p", {class: "hint"}, "For EN 4861 and VDI/VDE 2626. Bias: mean over the points. Noise: standard deviation over the points, of moved " +
+        "frames beside the rigid motion that fits best. Numbers of the frames, as in 1-3,7."),
+      field("rest", "at rest"), field("moved", "rigidly moved"), this.metrology];
   }
 
   /** The texts as they are shown, for a report that is written anew. */
@@ -73,6 +105,7 @@ export class ReportPage {
       this.#practice(meta),
       h("h3", {}, "Noise floor"),
       meta.noise_floor.length > 0 ? facts(meta.noise_floor) : h("p", {}, "Not known: the record of the run is not beside the result."),
+      ...(meta.corrected ? [] : this.#metrologySection()),
       h("h3", {}, "Frames"),
       h("div", {class: "scrolls"}, h("table", {class: "frames"},
         h("thead", {}, h("tr", {}, ["#", "frame", "ok", "lost", ...displacements.map((name) => `mean ${name} [${unit}]`),
@@ -99,6 +132,7 @@ export class ReportPage {
     }
     this.pictures.replaceChildren(...figures);
     this.#drawCurves();
+    await this.#drawMetrology();
   }
 
   #drawCurves() {
