@@ -4,7 +4,7 @@ import {automaticMap, rangeFor} from "dic/colours.js";
 import {FieldLayer, LegendLayer} from "dic/layers.js";
 import {quantity} from "dic/quantities.js";
 
-const WIDTH = 460, BESIDE = 120, LEAST_HEIGHT = 200;  // px of a picture; of the colour bar in it
+const WIDTH = 460, BESIDE = 134, LEAST_HEIGHT = 200;  // px of a picture; of the colour bar in it
 const CODING_MS = 300;  // for the last frame of a film to arrive
 const DENSITY = 2;  // pixels per px, for paper
 
