@@ -101,6 +101,15 @@ std::shared_ptr<const LiveField> Measurement::live() const {
   return live_;
 }
 
+void Measurement::forget() {
+  const std::lock_guard lock(mutex_);
+  if (state_ == "running") return;
+  state_ = "idle";
+  error_.clear();
+  live_ = nullptr;
+  finished_.reset();
+}
+
 std::optional<std::filesystem::path> Measurement::finished() const {
   const std::lock_guard lock(mutex_);
   return finished_;

@@ -8,6 +8,7 @@
 #include <dic/field_schema.hpp>
 #include <dic/image_io.hpp>
 #include <dic/result.hpp>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -173,13 +174,14 @@ draw::Quantity quantity(const PlotJob& job, const Result& result, const draw::Dr
   return quantity;
 }
 
+bool is_status(const std::string& name) {
+  const FieldArray* array = find_field_array(name);
+  return array && array->role == ArrayRole::status;
+}
+
 void check(const PlotJob& job) {
   if (job.fields.empty()) throw UsageError("No field was named: give --field u, exx or another.");
-  const auto is_status = [](const std::string& name) {
-    const FieldArray* array = find_field_array(name);
-    return array && array->role == ArrayRole::status;
-  };
-  if (std::ranges::any_of(job.fields, is_status))
+  if (std::ranges::all_of(job.fields, is_status))
     throw UsageError("A status is a name, not a number that colours could show: see it with dic view.");
   const auto range = job.figure.range;
   if (range && !(std::isfinite(range->min) && std::isfinite(range->max) && range->min < range->max))
@@ -199,8 +201,12 @@ std::vector<std::string> drawn_names() {
   return names;
 }
 
-PlotSummary plot(const PlotJob& job) {
-  check(job);
+PlotSummary plot(const PlotJob& asked) {
+  check(asked);
+  PlotJob job = asked;
+  PlotSummary summary;
+  std::ranges::copy_if(job.fields, std::back_inserter(summary.left_out), is_status);
+  std::erase_if(job.fields, is_status);
   const Result result(job.result);
   const Json settings = settings_of(result);
   const std::optional<Camera> camera = camera_of(settings);
@@ -215,7 +221,6 @@ PlotSummary plot(const PlotJob& job) {
 
   FrameImages images(job, settings);
   const std::vector<std::int64_t> places = images.find(result.frame_names());
-  PlotSummary summary;
   std::vector<draw::ResultPictures::Frame> drawn;
   for (const int frame : frames) {
     draw::ResultPictures::Frame& sheet = drawn.emplace_back();

@@ -1,9 +1,11 @@
 """What a user does with the page of `dic view`, click by click: python test_use.py DIC"""
 
+import base64
 import json
 import re
 import time
 
+import cv2
 import numpy as np
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -42,6 +44,11 @@ class UseTest(BrowserTest):
                                      {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
         self.addCleanup(self.browser.execute_cdp_cmd, "Emulation.clearDeviceMetricsOverride", {})
         time.sleep(0.2)
+
+    def open_project(self, path):
+        self.click("open")
+        self.until(lambda: self.by_id("chooser-project").is_displayed())
+        self.upload("chooser-project", path)
 
     # Curves -----------------------------------------------------------------------------------------
 
@@ -316,16 +323,261 @@ class UseTest(BrowserTest):
 
         self.serve("dic_out")
         self.assertEqual(self.probes(), [])
-        self.upload("open-project", saved)
+        self.open_project(saved)
         self.until(lambda: self.probes() == places)
         self.assertEqual([self.value("quantity"), self.value("range-max")], ["exx", "0.02"])
         self.serve(*self.names)
-        self.upload("open-project", saved)
+        self.open_project(saved)
         self.until(lambda: self.value("option-subset") == "25")
         self.assertEqual(self.shapes(), region)
         (self.folder / "no.dicproject").write_text("{}")
-        self.upload("open-project", self.folder / "no.dicproject")
+        self.open_project(self.folder / "no.dicproject")
         self.until(lambda: "not a project" in self.text("message"))
+
+    # Strain -----------------------------------------------------------------------------------------
+
+
+    def test_change_the_strain_in_results(self):
+        for name, strain in zip(self.names, (0, 0.05, 0.1, 0.2)):
+            write_image(self.folder / name, stretched(strain))
+        self.measure("--scale", "0.5")
+        stored = (self.folder / "dic_out/result.vtkhdf").read_bytes()
+        self.serve("dic_out")
+        self.choose("quantity", "exx")
+        self.assertIn("61 px, 30.5 mm", self.text("result-gauge"))
+        # Green-Lagrange: e + e^2 / 2; Hencky: ln(1 + e).
+        self.assertAlmostEqual(self.exx(), 0.2 + 0.02, delta=2e-3)
+        self.choose("result-strain-measure", "hencky")
+        self.until(lambda: "In the files" in self.text("result-gauge"))
+        self.until(lambda: abs(self.exx() - np.log(1.2)) < 2e-3)
+        self.click("result-strain-window")
+        self.by_id("result-strain-window").send_keys(Keys.CONTROL, "a")
+        self.by_id("result-strain-window").send_keys("9", Keys.TAB)
+        self.until(lambda: "101 px" in self.text("result-gauge"))
+        self.succeed("strain", "dic_out", "--strain-window", "9", "--strain-measure", "hencky", "-o", "other")
+        expected = self.fields("other")["exx"]
+        shown = self.browser.execute_async_script("""const done = arguments[0];
+            import("dic/server_source.js").then(async ({ServerSource}) => done(Array.from(await new ServerSource().load("exx", 2),
+              (v) => (Number.isNaN(v) ? null : v))))""")
+        np.testing.assert_array_equal(np.array(shown, dtype=float).reshape(expected[2].shape), expected[2])
+        self.assertEqual((self.folder / "dic_out/result.vtkhdf").read_bytes(), stored)  # nothing is written by looking
+        self.click("undo")
+        self.until(lambda: "61 px" in self.text("result-gauge"))
+        self.click("redo")
+        self.until(lambda: "101 px" in self.text("result-gauge"))
+        self.click("keep-strain")
+        self.until(lambda: "In the files" not in self.text("result-gauge"))
+        np.testing.assert_array_equal(self.fields()["exx"], expected)
+        self.click("tab-report")
+        self.assertIn("9 points", self.text("panel-report"))
+        self.click("tab-results")
+        self.click("result-strain-window")
+        self.by_id("result-strain-window").send_keys(Keys.CONTROL, "a")
+        self.by_id("result-strain-window").send_keys("8", Keys.TAB)
+        self.until(lambda: self.by_id("message").get_attribute("data-kind") == "error")
+        self.assertIn("odd", self.text("message"))
+        self.assertEqual(self.value("result-strain-window"), "9")
+
+    def exx(self):
+        found = re.search(r" exx (-?[\d.]+)", self.hover(150, 120))
+        return float(found[1]) if found else np.nan
+
+    def test_preview_recommends_for_strain(self):
+        random = np.random.default_rng(4)
+        for k, name in enumerate(self.names):
+            write_image(self.folder / name, np.clip(speckle(240, 320) + random.normal(0, 2, (240, 320)), 0, 255))
+        self.serve(*self.names)
+        self.click("preview")
+        self.until(lambda: "For strain" in self.text("preview-result"))
+        self.assertIn("53 px", self.text("preview-result"))
+        self.type("strain-sigma", "100")
+        self.click("preview")
+        self.until(lambda: "below the 100" in self.text("preview-result"))
+        sigma = float(re.search(r"has a sigma of ([\d.]+) µm/m", self.text("preview-result"))[1])
+        self.assertLess(sigma, 100)
+        self.click("use-for-strain")
+        window, gauge = self.value("option-strain-window"), self.text("setup-gauge")
+        self.assertIn(re.search(r"gauge length of (\d+ px)", self.text("preview-result"))[1], gauge)
+        # The measurement has the noise that was predicted.
+        self.click("run")
+        self.until(lambda: "Done" in self.text("message"))
+        exx = self.fields()["exx"]
+        self.assertAlmostEqual(1e6 * np.nanstd(exx[-1]) / np.sqrt(2) / sigma, 1, delta=0.45)
+        self.assertEqual(self.value("result-strain-window"), window)
+
+    # Opening ----------------------------------------------------------------------------------------
+
+    def chosen(self, name):
+        self.browser.find_element(By.CSS_SELECTOR, f'#chooser-list button[data-name="{name}"]').click()
+
+    def entries(self):
+        return [b.get_attribute("data-name") for b in self.browser.find_elements(By.CSS_SELECTOR, "#chooser-list button")]
+
+    def test_start_page_opens_frames_and_results(self):
+        frames = self.folder / "frames"
+        frames.mkdir()
+        for k, strain in enumerate(STRAINS):
+            write_image(frames / f"f{k}.png", stretched(strain))
+        (frames / "outside").symlink_to("/etc")
+        self.measure()
+        self.serve()
+        self.until(lambda: self.by_id("chooser").is_displayed() and len(self.entries()) > 1)
+        self.assertEqual(self.entries(), ["dic_out", "frames", "saved"])
+        self.assertFalse(self.by_id("chooser-up").is_enabled())  # no further than where the program was started
+        self.chosen("frames")
+        self.until(lambda: "4 images" in self.text("chooser-this"))
+        self.assertEqual(self.entries(), [])  # a link that leads away is not followed
+        self.click("chooser-this")
+        self.until(lambda: self.script("return document.body.dataset.ready") and "1 / 4" in self.text("frame-name"))
+        self.type("option-subset", "21")
+        self.click("open")
+        self.until(lambda: self.by_id("chooser").is_displayed() and "dic_out" in self.entries())
+        self.chosen("dic_out")
+        self.until(lambda: self.script("return document.body.dataset.ready") and "3 / 3" in self.text("frame-name"))
+        self.assertEqual(self.script("return document.body.dataset.tab"), "results")
+        self.assertIn("grey", self.hover(100, 80))
+        self.click("open")
+        self.until(lambda: self.by_id("chooser").is_displayed() and "frames" in self.entries())
+        self.click("chooser-close")
+        self.assertFalse(self.by_id("chooser").is_displayed())
+
+    def test_two_results(self):
+        self.measure("-o", "first")
+        self.measure("-o", "second", "--strain-window", "9", "--reference-strategy", "previous")
+        self.serve("first")
+        self.click("choose-other")
+        self.until(lambda: self.by_id("chooser").is_displayed() and "second" in self.entries())
+        self.chosen("second")
+        self.until(lambda: not self.by_id("chooser").is_displayed())
+        self.choose("quantity", "exx")
+        self.assertEqual(self.value("compare"), "difference")
+        difference = self.fields("first")["exx"][2] - self.fields("second")["exx"][2]
+        legend = "m.stage().layers.find((l) => l.legend).legend.title"
+        self.until(lambda: self.module("stage", legend) == "Δexx")
+        self.until(lambda: f"{np.sum(~np.isnan(difference))}" in self.text("frame-facts"))
+        shown = self.module("stage", "Array.from(m.stage().layers.find((l) => l.values).values, (v) => (Number.isNaN(v) ? null : v))")
+        np.testing.assert_allclose(np.array(shown, dtype=float).reshape(difference.shape), difference, atol=1e-8)
+        self.choose("compare", "beside")
+        self.until(lambda: self.module("stage", "m.stage().layers.filter((l) => l.side).length") == 2)
+        self.assertEqual(self.module("stage", legend), "exx")
+        self.choose("compare", "none")
+        self.until(lambda: self.module("stage", "m.stage().layers.filter((l) => l.values).length") == 1)
+
+    # Report -----------------------------------------------------------------------------------------
+
+    def test_report_is_edited_printed_and_saved(self):
+        self.measure("--scale", "0.1")
+        server = self.serve("dic_out")
+        self.click("probe-extensometer")
+        self.pointer((60, 80), (260, 80), drag=True)
+        self.until(lambda: len(self.script(CURVES)) == 1)
+        self.click("tab-report")
+        texts = {"title": "Tension of A12", "specimen": "steel", "operator": "E. Noether", "note": "First.\nSecond.",
+                 "camera": "5 MP", "lens": "50 mm"}
+        for name, text in texts.items():
+            field = self.by_id(f"report-{name}")
+            field.clear()
+            field.send_keys(text, Keys.TAB)
+        words = self.text("panel-report")
+        for word in ("10 px per mm", "32 x 24 mm", "21 px", "affine", "virtual strain gauge"):
+            self.assertIn(word, words)
+        pictures = "return [...document.querySelectorAll('.pictures img')].map((i) => [i.alt, i.naturalWidth])"
+        self.until(lambda: len(self.script(pictures)) == 5 and all(width > 800 for _, width in self.script(pictures)))
+        self.assertTrue(self.by_id("report-history").is_displayed())
+
+        # The printed pages have the pictures, whatever page is shown.
+        self.click("tab-results")
+        paper = self.browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+        pdf = base64.b64decode(paper)
+        self.assertGreaterEqual(len(re.findall(rb"/Subtype */Image", pdf)), 5)
+
+        self.click("tab-report")
+        self.click("save-report")
+        saved = self.file("report.html")
+        self.until(lambda: saved.stat().st_size > 100_000)
+        server.stop()
+        first = saved.rename(self.saved / "first.html")
+        self.open(first.as_uri())
+        self.assertEqual(len(self.probes()), 1)
+        self.click("tab-report")
+        self.assertEqual({name: self.value(f"report-{name}") for name in texts}, texts)
+        # A report is edited and saved without the program.
+        self.by_id("report-operator").clear()
+        self.by_id("report-operator").send_keys("S. Kovalevskaya </script>", Keys.TAB)
+        self.click("save-report")
+        again = self.file("report.html")
+        self.until(lambda: again.stat().st_size > 100_000)
+        self.open(again.as_uri())
+        self.click("tab-report")
+        self.assertEqual(self.value("report-operator"), "S. Kovalevskaya </script>")
+        self.assertEqual(self.value("report-title"), texts["title"])
+        self.until(lambda: len(self.script(pictures)) == 5)
+
+    def test_bias_and_noise_of_frames_at_rest_and_moved(self):
+        random = np.random.default_rng(7)
+        for name, shift in zip(self.names, (0, 0, 0, 3)):
+            write_image(self.folder / name, np.clip(speckle(240, 320, u=shift, v=-shift) + random.normal(0, 3, (240, 320)), 0, 255))
+        self.measure("--no-outliers")
+        self.serve("dic_out")
+        self.click("tab-report")
+        self.type("report-rest", "1-2")
+        self.type("report-moved", "3")
+        self.until(lambda: self.browser.find_elements(By.ID, "figures-moved"))
+        fields = self.fields()
+        ok = fields["status"] == 0
+
+        def rows(name):
+            cells = self.script("return [...document.querySelectorAll(`#figures-${arguments[0]} tbody tr`)]"
+                                ".map((r) => [...r.cells].map((c) => c.textContent))", name)
+            return {row[0]: row[1:3] for row in cells}
+
+        for quantity in ("u", "v", "exx", "eyy", "exy"):
+            values = [fields[quantity][k][ok[k]].astype(float) for k in range(3)]
+            values = [v[~np.isnan(v)] for v in values]  # no strain where the window has too few points
+            bias, noise = map(float, rows("rest")[quantity])
+            np.testing.assert_allclose([bias, noise], [np.mean([v.mean() for v in values[:2]]),
+                                                       np.sqrt(np.mean([v.var() for v in values[:2]]))], rtol=6e-3, atol=1e-8)
+            if quantity[0] == "e":
+                np.testing.assert_allclose(list(map(float, rows("moved")[quantity])), [values[2].mean(), values[2].std()], rtol=6e-3, atol=1e-8)
+            else:
+                self.assertAlmostEqual(float(rows("moved")[quantity][1]) / values[2].std(), 1, delta=0.05)
+        # An exact rotation about any point leaves nothing.
+        left = self.module("metrology", """(() => {
+            const result = {grid: {nx: 12, ny: 9, x0: 20, y0: 7, step: 5}, scale: 0.5}, u = [], v = [], t = 0.3;
+            for (let j = 0; j < 9; ++j) for (let i = 0; i < 12; ++i) {
+              const x = 0.5 * (20 + 5 * i) - 3, y = 0.5 * (7 + 5 * j) + 11;
+              u.push(x * Math.cos(t) - y * Math.sin(t) - x + 4); v.push(x * Math.sin(t) + y * Math.cos(t) - y - 2);
+            }
+            u[5] = v[5] = NaN;
+            const rest = m.withoutRigidMotion(result, Float64Array.from(u), Float64Array.from(v));
+            return [rest.angle, Math.max(...[...rest.u, ...rest.v].filter((r) => !Number.isNaN(r)).map(Math.abs)), Number.isNaN(rest.u[5])];
+            })()""")
+        self.assertAlmostEqual(left[0], 0.3, delta=1e-12)
+        self.assertLess(left[1], 1e-12)
+        self.assertTrue(left[2])
+        self.type("report-rest", "1-9")
+        self.until(lambda: "names no frames" in self.text("panel-report"))
+
+    def test_video(self):
+        self.measure()
+        self.serve("dic_out")
+        self.choose("quantity", "exx")
+        self.click("save-video")
+        self.until(lambda: [path for path in self.saved.glob("exx.*") if path.suffix in (".mp4", ".webm")])
+        time.sleep(0.3)
+        path, = self.saved.glob("exx.*")
+        self.until(lambda: self.text("message") == "")
+        video = cv2.VideoCapture(str(path))
+        pictures = []
+        while True:
+            is_read, picture = video.read()
+            if not is_read:
+                break
+            pictures.append(picture)
+        self.assertGreaterEqual(len(pictures), 3)
+        self.assertAlmostEqual(pictures[0].shape[1], self.script("return document.getElementById('canvas').width"), delta=2)
+        self.assertGreater(np.abs(pictures[0].astype(int) - pictures[-1]).max(), 30)
+        self.assertIn("3 / 3", self.text("frame-name"))
 
 
 if __name__ == "__main__":

@@ -79,6 +79,7 @@ export class FieldLayer {
   inImage = true;
   opacity = 0.75;
   smooth = true;
+  side = null;  // "left" or "right": only that half of the drawing
   #canvas = null;
   #style = null;
 
@@ -123,11 +124,22 @@ export class FieldLayer {
 
   draw(context, stage) {
     if (!this.values) return;
+    if (this.side) this.#clip(context, stage);
     context.globalAlpha = this.opacity;
     if (this.displacement) return this.#drawMoved(context, stage);
     const {x0, y0, step, nx, ny} = this.grid;
     context.imageSmoothingEnabled = this.smooth && !this.#style.names;
     context.drawImage(this.#canvas, x0 - step / 2, y0 - step / 2, nx * step, ny * step);
+  }
+
+  #clip(context, stage) {
+    const middle = stage.toImage(stage.width / 2, 0).x, left = stage.toImage(0, 0), right = stage.toImage(stage.width, stage.height);
+    const x = this.side === "left" ? left.x : middle;
+    context.beginPath();
+    context.rect(x, left.y, (this.side === "left" ? middle : right.x) - x, right.y - left.y);
+    context.clip();
+    context.fillStyle = "#fff";
+    context.fillRect(middle - 0.75 / stage.view.scale, left.y, 1.5 / stage.view.scale, right.y - left.y);
   }
 
   /** Cells are painted opaque, with outlines that close the seams between them. */
@@ -284,13 +296,14 @@ function arrow(context, x, y, dx, dy) {
 /** The bar that tells what the colours mean, and a scale bar. */
 export class LegendLayer {
   inImage = false;
+  isOnPaper = false;
   set(legend) { this.legend = legend; }
 
   draw(context, stage) {
     const size = stage.width > 1400 ? 1.35 : 1;  // a large screen is further away
     const area = {width: stage.width / size, height: stage.height / size, perPx: stage.view.scale / size};
     context.scale(size, size);
-    const dark = isDark();
+    const dark = isDark() && !this.isOnPaper;
     this.paper = dark ? "#1c2229e0" : "#ffffffd8";
     this.ink = dark ? "#e4e9ef" : "#111";
     if (this.legend) this.#drawBar(context, area);

@@ -10,10 +10,10 @@ const theme = () => {
 };
 
 export class Plot {
-  #shown = null;
+  shown = null;  // the arguments of the last show()
 
   constructor(canvas, onclick = () => {}) {
-    onTheme(() => this.#shown && this.show(...this.#shown));
+    onTheme(() => this.shown && this.show(...this.shown));
     this.chart = new Chart(canvas, {
       type: "scatter",
       data: {datasets: []},
@@ -31,7 +31,7 @@ export class Plot {
    * counted; mark: an x where a line is drawn, or nothing.
    */
   show(curves, axes, mark = null) {
-    this.#shown = [curves, axes, mark];
+    this.shown = [curves, axes, mark];
     const {text, line} = theme();
     const axis = (title, position, grid = true) => ({
       type: "linear", position, title: {display: true, text: title, color: text}, ticks: {color: text, maxTicksLimit: 8},

@@ -81,6 +81,12 @@ export class Project {
 
   text() { return `${JSON.stringify({format: FORMAT, ...this.collect()}, null, 2)}\n`; }
 
+  /** The state that a report was saved with: nothing to undo. */
+  async start(state) {
+    await this.#goTo(state);
+    this.begin();
+  }
+
   /** Takes a project file over, as one step that can be undone. Throws Error, a sentence, for any other text. */
   async open(text) {
     let state = null;

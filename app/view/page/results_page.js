@@ -5,14 +5,17 @@ import {$, csv, download, h, labelled, number, openText, say, section, select} f
 import {FORCE_UNITS, forcesOfFrames, onlyColumn, parseTable} from "dic/forces.js";
 import {drawHistogram} from "dic/histogram.js";
 import {ContourLayer, FieldLayer, ImageLayer, LegendLayer, VectorLayer} from "dic/layers.js";
+import {film} from "dic/pictures.js";
 import {Plot} from "dic/plots.js";
 import {PROBE_KINDS, Probes, corners} from "dic/probes.js";
+import {Result, rangeOfSample} from "dic/result.js";
 import {STRAINS, STRAIN_UNITS, available, ofProbe, quantity, unitOf} from "dic/quantities.js";
 import {facts} from "dic/setup_page.js";
 import {onTheme} from "dic/theme.js";
 import {ticks} from "dic/ticks.js";
 
 const CURRENT = "current", REFERENCE = "reference";
+const STRAIN_MEASURES = ["green-lagrange", "engineering", "hencky", "almansi"];
 const INVERSE_STEPS = 6;  // of the fixed-point iteration from a moved place back to the reference
 
 /** Differences of values over time, by the frames before and after. */
@@ -26,19 +29,22 @@ function rates(values, times) {
 export class ResultsPage {
   image = new ImageLayer();
   field = new FieldLayer();
+  otherField = new FieldLayer();
   contours = new ContourLayer();
   vectors = new VectorLayer();
   legend = new LegendLayer();
   profiles = []; // profiles of the lines, as drawn
   profileTurn = 0;
   look = {quantity: "u", map: "auto", range: "all", min: 0, max: 1, strainUnit: "1", contourCount: 8, background: REFERENCE,
-    where: REFERENCE, hideOutliers: false, opacity: 0.75, smooth: true, contours: false, vectors: "none", vectorScale: 0, rate: false};
+    where: REFERENCE, hideOutliers: false, opacity: 0.75, smooth: true, contours: false, vectors: "none", vectorScale: 0, rate: false,
+    compare: "none"};
   frame = 0;
   live = false;
   forces = null;
   #shown = 0;      // counts requests, so that a slow one does not replace a later one
   #histories = 0;
 
+  other = null;  // a second result to compare with
   /** onchange(): the user has changed what a project keeps. */
   constructor(source, stage, timeBar, onchange) {
     Object.assign(this, {source, stage, timeBar, onchange});
@@ -56,29 +62,102 @@ export class ResultsPage {
     this.histogramSize = new ResizeObserver(() => this.#drawHistogram());
   }
 
-  /** A result; live: that of a run under way, with one frame. */
-  async open(result, live = false) {
+  /** A result; live: that of a run under way, with one frame. frame: the shown one, the last if it is not given. */
+  async open(result, live = false, frame = result.frames.length - 1) {
     const first = !this.result || this.result.meta.grid.nx !== result.meta.grid.nx;
     this.result = result;
     this.live = live;
-    this.frame = live ? 0 : Math.max(0, result.frames.length - 1);
+    this.frame = live ? 0 : Math.min(Math.max(0, frame), Math.max(0, result.frames.length - 1));
     this.stage.setImageSize(result.meta.image.width, result.meta.image.height);
+    if (live) this.other = null;
     if (first || !live) this.#build();
     await this.refresh();
     if (!live) this.#probesChanged();
   }
 
+  // Second result ---------------------------------------------------------------------------------
+
+  /** choose(use): lets the user choose the path of a result. */
+  #compareSection() {
+    if (!this.choose || this.live) return null;
+    const {other, look} = this;
+    return section("Second result", other !== null,
+      h("p", {class: "hint"}, other ? `${other.meta.title}, ${other.frames.length} frames; frames of the same number are compared.`
+        : "Another result of the same view, beside this one or subtracted from it."),
+      h("div", {class: "row"}, h("button", {type: "button", id: "choose-other", onclick: () => this.choose((path) => this.#openOther(path))},
+        other ? "Choose another…" : "Choose a result…")),
+      other && labelled("show", select([["beside", "both: this left, that right"], ["difference", "this minus that"], ["none", "this alone"]],
+        look.compare, (compare) => { look.compare = compare; this.onchange(); this.refresh(); }, {id: "compare"}),
+      "Beside: on both sides of the middle of the drawing, in the same colours"));
+  }
+
+  async #openOther(path) {
+    const meta = await this.source.openOther(path);
+    if (meta.length_unit !== this.result.meta.length_unit)
+      throw new Error(`That result is in ${meta.length_unit}, this one in ${this.result.meta.length_unit}: they cannot be compared.`);
+    this.other = new Result(meta, (name, frame) => this.source.loadOther(name, frame));
+    if (this.look.compare === "none") this.look.compare = "difference";
+    this.#build();
+    await this.refresh();
+  }
+
+  get #compared() { return this.other ? this.look.compare : "none"; }
+
   // Project ---------------------------------------------------------------------------------------
 
-  collect() { return {look: {...this.look}, probes: this.probes.plain(), forces: this.forces && this.#plainForces()}; }
+  collect() {
+    return {look: {...this.look}, probes: this.probes.plain(), forces: this.forces && this.#plainForces(), strain: this.#ownStrain()};
+  }
 
-  async restore({look, probes, forces}) {
+  /** The strain that was chosen here; null where it is that of the measurement. */
+  #ownStrain() {
+    const {window, measure, stored} = this.result?.meta.strain ?? {};
+    return stored && (window !== stored.window || measure !== stored.measure) ? {window, measure} : null;
+  }
+
+  async restore({look, probes, forces, strain}) {
     Object.assign(this.look, look);
     this.forces = forces ? {...forces, table: parseTable(forces.text)} : null;
     this.probes.restore(probes ?? []);
     if (!this.result) return;
+    const now = this.result.meta.strain, wanted = strain ?? now?.stored;
+    if (now && (wanted.window !== now.window || wanted.measure !== now.measure))
+      return this.onstrain(await this.source.strain(wanted.window, wanted.measure));
     this.#build();
     await this.refresh();
+  }
+
+  // Strain ----------------------------------------------------------------------------------------
+
+  #strainSection() {
+    const {strain, length_unit: unit} = this.result.meta;
+    if (!strain || this.live || !available(this.result.meta.arrays).some((q) => q.kind === "strain")) return null;
+    const window = h("input", {type: "number", id: "result-strain-window", min: 3, max: 127, step: 2, value: strain.window,
+      onchange: () => this.#changeStrain(Number(window.value), strain.measure)});
+    const isOwn = this.#ownStrain() !== null, gauge = (strain.window - 1) * this.result.grid.step + strain.subset;
+    return section("Strain", true,
+      labelled("strain window", window, "Points along the side of the square that a strain is fitted to: odd. More: less noise, less detail"),
+      labelled("measure", select(STRAIN_MEASURES.map((name) => [name, name]), strain.measure,
+        (measure) => this.#changeStrain(strain.window, measure), {id: "result-strain-measure"}), "What strain means: small strains are alike in all of them"),
+      h("p", {class: "hint", id: "result-gauge"}, `Gauge length: ${gauge} px${unit === "mm" ? `, ${number(gauge * this.result.scale)} mm` : ""}` +
+        (isOwn ? `. In the files: window ${strain.stored.window}, ${strain.stored.measure}.` : "")),
+      isOwn ? h("div", {class: "row"}, h("button", {type: "button", id: "keep-strain", onclick: () => this.#askStrain(() => this.source.keepStrain())},
+        "Put it into the result")) : null);
+  }
+
+  #changeStrain(window, measure) { return this.#askStrain(() => this.source.strain(window, measure)); }
+
+  async #askStrain(ask) {
+    try {
+      say("Computing the strain…");
+      await this.onstrain(await ask());
+      say("");
+      this.onchange();
+    } catch (error) {
+      say(error.message, "error");
+      this.#build();
+      this.refresh();
+    }
   }
 
   #plainForces() {
@@ -106,7 +185,7 @@ export class ResultsPage {
   }
 
   activate() {
-    this.stage.layers = [this.image, this.field, this.contours, this.vectors, this.probes, this.legend];
+    this.stage.layers = [this.image, this.field, this.otherField, this.contours, this.vectors, this.probes, this.legend];
     this.stage.setTool(this.probes);
     this.stage.onhover = (place) => this.#hover(place);
     this.timeBar.attach(this);
@@ -154,6 +233,8 @@ export class ResultsPage {
           "Undeformed: at the places of the reference. Deformed: where the material is in this frame, probes too"),
         box("smooth", "smooth colours", look.smooth, set("smooth")),
         box("outliers", "hide outliers", look.hideOutliers, set("hideOutliers"))),
+      ...[this.#strainSection()].filter(Boolean),
+      ...[this.#compareSection()].filter(Boolean),
       section("Lines and arrows", false,
         box("contours", "contour lines", look.contours, set("contours")),
         labelled("contour levels", h("input", {type: "number", id: "contour-count", min: 1, max: 30, value: look.contourCount,
@@ -180,7 +261,9 @@ export class ResultsPage {
       section("This frame", true, this.frameFacts,
         (this.histogram = h("canvas", {id: "histogram", role: "img", "aria-label": "Histogram of the values of this frame"}))),
       h("div", {class: "row end"}, h("button", {type: "button", id: "save-picture", onclick: () => this.#savePicture()},
-        "Save picture")));
+        "Save picture"),
+      this.frameCount > 1 ? h("button", {type: "button", id: "save-video", title: "What is drawn, frame by frame, at the speed beside the slider",
+        onclick: () => this.#saveVideo()}, "Save video") : null));
     this.histogramSize.disconnect();
     this.histogramSize.observe(this.histogram);
     this.#listProbes();
@@ -239,8 +322,11 @@ export class ResultsPage {
     if (!result || result.frames.length === 0) return this.#showNothing();
     const q = quantity(look.quantity);
     try {
-      let values = await result.values(q.id, frame);
-      const range = q.kind === "status" ? {min: 0, max: 1} : await this.#range(q, frame);
+      const isDifference = this.#compared === "difference" && q.kind !== "status";
+      let values = isDifference ? await result.difference(this.other, q.id, frame) : await result.values(q.id, frame);
+      const beside = this.#compared === "beside" ? await this.other.values(q.id, Math.min(frame, this.other.frames.length - 1)) : null;
+      const range = q.kind === "status" ? {min: 0, max: 1}
+        : isDifference && look.range !== "fixed" ? rangeOfSample(values.filter((value) => !Number.isNaN(value))) : await this.#range(q, frame);
       const displaced = look.where === CURRENT || this.vectors.kind === "displacement";
       const needed = [...new Set([...(displaced ? ["u", "v"] : []),
         ...(this.vectors.kind === "principal" ? STRAINS : []), ...(look.hideOutliers ? ["status"] : [])])];
@@ -251,7 +337,7 @@ export class ResultsPage {
       else if (this.pictureFrame !== REFERENCE) await this.openImage();
       this.pictureFrame = picture ? frame : REFERENCE;
       if (look.hideOutliers && q.kind !== "status") values = this.#withoutOutliers(values, arrays.status);
-      this.#showField(q, values, range, arrays);
+      this.#showField(q, values, range, arrays, {isDifference, beside});
     } catch (error) {
       if (request === this.#shown) this.#showNothing(error.message);
     }
@@ -260,6 +346,7 @@ export class ResultsPage {
   /** No colours at all rather than those of what was shown before, under another name. */
   #showNothing(why = "This result has no measured frame.") {
     this.field.set(null, null, null);
+    this.otherField.set(null, null, null);
     this.contours.set(null, null, []);
     this.vectors.set(null, null, 1);
     this.legend.set(null);
@@ -283,7 +370,7 @@ export class ResultsPage {
     return values.map((value, i) => (status[i] === outlier ? NaN : value));
   }
 
-  #showField(q, values, range, arrays) {
+  #showField(q, values, range, arrays, {isDifference, beside}) {
     const {look, result, stage} = this, {grid, meta} = result;
     const unit = this.unit(q.kind), map = look.map === "auto" ? automaticMap(range) : look.map;
     if (look.range !== "fixed") range = rangeFor(map, range);
@@ -296,11 +383,14 @@ export class ResultsPage {
     this.shownFrame = this.frame;
     this.shownColours = {range, map, names, factor: unit.factor};
     this.field.set(grid, values, {range, map, names}, moved);
+    this.field.side = beside ? "left" : null;
+    Object.assign(this.otherField, {opacity: look.opacity, smooth: look.smooth, side: "right"});
+    beside ? this.otherField.set(this.other.grid, beside, {range, map, names}) : this.otherField.set(null, null, null);
     const shown = {min: range.min * unit.factor, max: range.max * unit.factor};
     const levels = ticks(shown.min, shown.max, look.contourCount).map(({value, text}) => ({value: value / unit.factor, text}));
     this.contours.set(grid, names ? null : values, levels, moved);
     this.vectors.set(grid, arrays, 1 / result.scale, moved);
-    this.legend.set({title: `${q.id}${unit.name ? ` [${unit.name}]` : ""}`, range: shown, map, names,
+    this.legend.set({title: `${isDifference ? "Δ" : ""}${q.id}${unit.name ? ` [${unit.name}]` : ""}`, range: shown, map, names,
       scale: {mmPerPx: result.scale, unit: meta.length_unit}});
     if (look.range !== "fixed" && !names)
       for (const name of ["min", "max"]) $(`range-${name}`).value = number(shown[name], 4);
@@ -389,6 +479,19 @@ export class ResultsPage {
       words += `   ${name?.replaceAll("_", " ") ?? ""}`;
     }
     $("cursor").textContent = words;
+  }
+
+  async #saveVideo() {
+    const background = getComputedStyle($("drawing")).backgroundColor, shown = this.frame, perSecond = Number($("rate").value);
+    try {
+      say("Filming the frames…");
+      const {blob, ending} = await film(this.stage.canvas, background, this.frameCount, perSecond, (frame) => this.timeBar.go(frame));
+      download(`${this.shownQuantity.id}.${ending}`, blob, blob.type);
+      say("");
+    } catch (error) {
+      say(error.message, "error");
+    }
+    await this.timeBar.go(shown);
   }
 
   #savePicture() {

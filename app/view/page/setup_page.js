@@ -123,7 +123,9 @@ export class SetupPage {
           button("save-toml", "Save settings", "A file in TOML that dic track reads, too",
             () => download("dic.toml", this.settings.toml(), "application/toml")))),
       section("Preview", true,
-        h("p", {class: "hint"}, "What the reference alone says: speckle, contrast, predicted noise of the displacement."),
+        h("p", {class: "hint"}, "What the reference alone says: speckle, contrast, predicted noise of displacement and strain."),
+        labelled("strain noise, µm/m", (this.demanded = h("input", {type: "number", id: "strain-sigma", min: 1, step: "any", value: 200})),
+          "Noise of strain that you accept: the recommended gauge length is the smallest that has less"),
         h("div", {class: "row"}, button("preview", "Preview", "Takes less than a second", () => this.#preview())),
         this.previewBox),
       section("Measure", true,
@@ -237,7 +239,7 @@ export class SetupPage {
 
   async #preview() {
     try {
-      const found = await this.source.preview(this.settings.toml());
+      const found = await this.source.preview(this.settings.toml(), Number(this.demanded.value) * 1e-6 || undefined);
       this.#showPreview(found);
       say("");
     } catch (error) {
@@ -253,6 +255,13 @@ export class SetupPage {
     this.sigma.set(grid, values, {range, map: "viridis"});
     this.sigma.opacity = 0.55;
     this.legend.set({title: "sigma [px]", range, map: "viridis"});
+    const gauge = (px) => `${px} px${scale > 0 ? `, ${number(px * scale)} mm` : ""}`;
+    const scale = Number(this.settings.value("scale")), {strain} = found, better = strain.recommended;
+    const useForStrain = h("button", {type: "button", id: "use-for-strain", onclick: () => {
+      for (const [name, value] of [["subset", found.subset], ["step", found.step], ["strain-window", better.window]])
+        this.settings.set(name, String(value));
+      this.settings.build();
+    }}, `Use them with strain window ${better.window}`);
     const use = h("button", {type: "button", id: "use-recommended", onclick: () => {
       this.settings.set("subset", String(found.subset));
       this.settings.set("step", String(found.step));
@@ -267,8 +276,15 @@ export class SetupPage {
         ["points", `${found.points}`],
         ["sigma, median", `${number(found.sigma.median, 2)} px`],
         ["sigma, 9 of 10 below", `${number(found.sigma.ninety_percent, 2)} px`],
+        ["sigma of strain", `${number(1e6 * strain.sigma, 3)} µm/m`],
+        ["gauge length", gauge(strain.gauge)],
       ]),
-      h("p", {}, found.reason), use);
+      h("p", {}, found.reason), use,
+      h("p", {}, better.is_reached
+        ? `For strain: window ${better.window} with them has a sigma of ${number(1e6 * better.sigma, 3)} µm/m, below the ` +
+          `${number(1e6 * strain.demanded)} that you accept, with a gauge length of ${gauge(better.gauge)}.`
+        : `For strain: even window ${better.window}, with a gauge length of ${gauge(better.gauge)}, leaves a sigma of ` +
+          `${number(1e6 * better.sigma, 3)} µm/m; a larger subset, more contrast or less noise is needed.`), useForStrain);
     this.stage.redraw();
   }
 
@@ -332,5 +348,5 @@ export class SetupPage {
 /** A table of names and values. */
 export function facts(rows) {
   return h("table", {class: "facts"}, h("tbody", {}, rows.map(([name, value]) =>
-    h("tr", {}, h("th", {scope: "row"}, name), h("td", {}, String(value))))));
+    h("tr", {}, h("th", {scope: "row"}, name), h("td", {}, value instanceof Node ? value : String(value))))));
 }

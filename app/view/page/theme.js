@@ -27,6 +27,12 @@ export function switchTheme() {
   use(theme);
 }
 
+/** Paper is light. */
+export function useForPrint(isPrinting) {
+  if (isPrinting && isDark()) use("light");
+  else if (!isPrinting) use(stored() ?? preferred());
+}
+
 /** Calls back after each switch, for what is drawn on a canvas. */
 export const onTheme = (listener) => listeners.push(listener);
 
