@@ -96,6 +96,11 @@ std::vector<cv::Point2f> find_circles(const cv::Mat& grey, cv::Size size, int ar
 
 }  // namespace
 
+calibration::CharucoBoard calibration::board_of(const Target& target) {
+  const auto dictionary = std::ranges::find(kDictionaries, target.dictionary) - kDictionaries.begin();
+  return {{target.columns, target.rows}, target.square_mm, target.marker_mm, static_cast<int>(dictionary)};
+}
+
 std::vector<std::string> Target::validate() const {
   std::vector<std::string> list;
   if (columns < 3 || rows < 3 || columns > 200 || rows > 200)
@@ -128,10 +133,7 @@ std::vector<TargetPoint> find_target(ImageView image, const Target& target) {
   else if (target.pattern == TargetPattern::acircles)
     found.places = find_circles(grey, size, cv::CALIB_CB_ASYMMETRIC_GRID);
   else
-    found = calibration::find_charuco(
-        grey,
-        {size, target.square_mm, target.marker_mm,
-         static_cast<int>(std::ranges::find(kDictionaries, target.dictionary) - kDictionaries.begin())});
+    found = calibration::find_charuco(grey, calibration::board_of(target));
   if (found.numbers.empty()) {
     found.numbers.resize(found.places.size());
     std::iota(found.numbers.begin(), found.numbers.end(), 0);
