@@ -52,6 +52,8 @@ void add_specimen(CLI::App& command, StereoFlags& flags) {
   command.add_option("--inflate", o.motion.inflation, "cylinder, dome: relative change of the radius");
   add_numbers(command, "--bulge", flags.bulge, "HEIGHT,WIDTH",
               "Gaussian bulge towards the cameras: height, standard deviation, mm");
+  command.add_option("--contrast", o.contrast,
+                     "0: grey follows the sum of blobs; larger: more black and white, like paint");
   command.add_option("--background", o.background, "Grey beside the specimen, in levels of 255");
 }
 

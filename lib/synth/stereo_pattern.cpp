@@ -42,12 +42,11 @@ Box box_of(const std::vector<Sample>& samples) {
 
 class Integration {
  public:
-  Integration(const Specimen& specimen, const ViewingCamera& camera, const SpeckleSettings& speckle,
-              int nodes)
+  Integration(const Specimen& specimen, const ViewingCamera& camera, const Print& print)
       : specimen_(specimen),
         camera_(camera),
-        speckle_(speckle),
-        nodes_(nodes == 3 ? std::span<const Node>(kThree) : std::span<const Node>(kFive)) {}
+        print_(print),
+        nodes_(print.nodes == 3 ? std::span<const Node>(kThree) : std::span<const Node>(kFive)) {}
 
   void run(const Tile& tile, PixelMeans& means) const {
     const std::vector<Sample> samples = cast(tile);
@@ -55,12 +54,13 @@ class Integration {
     const Box box = box_of(samples);
     // A tile across an outline may show material far apart.
     constexpr double kMostCells = 1e5;
-    const double cells = (box.x_max - box.x_min) / speckle_.cell * ((box.y_max - box.y_min) / speckle_.cell);
+    const double cell = print_.speckle.cell;
+    const double cells = (box.x_max - box.x_min) / cell * ((box.y_max - box.y_min) / cell);
     if (cells < kMostCells) {
-      const Speckle speckle(speckle_, box);
+      const Speckle speckle(print_.speckle, box);
       for (const Sample& s : samples) add(s, speckle, means);
     } else {
-      for (const Sample& s : samples) add(s, Speckle(speckle_, {s.a, s.a, s.b, s.b}), means);
+      for (const Sample& s : samples) add(s, Speckle(print_.speckle, {s.a, s.a, s.b, s.b}), means);
     }
   }
 
@@ -77,24 +77,24 @@ class Integration {
     return samples;
   }
 
-  static void add(const Sample& s, const Speckle& speckle, PixelMeans& means) {
-    means.texture[s.pixel] += s.weight * speckle.at(s.a, s.b);
+  void add(const Sample& s, const Speckle& speckle, PixelMeans& means) const {
+    means.texture[s.pixel] += s.weight * print_.tone(speckle.at(s.a, s.b));
     means.share[s.pixel] += s.weight;
   }
 
   const Specimen& specimen_;
   const ViewingCamera& camera_;
-  const SpeckleSettings& speckle_;
+  const Print& print_;
   std::span<const Node> nodes_;
 };
 
 }  // namespace
 
-PixelMeans integrate_speckle(const Specimen& specimen, const ViewingCamera& camera,
-                             const SpeckleSettings& speckle, int nodes, core::ThreadPool& pool) {
+PixelMeans integrate_speckle(const Specimen& specimen, const ViewingCamera& camera, const Print& print,
+                             core::ThreadPool& pool) {
   const auto [width, height] = camera.image();
   const int columns = (width + kTile - 1) / kTile, rows = (height + kTile - 1) / kTile;
-  const Integration integration(specimen, camera, speckle, nodes);
+  const Integration integration(specimen, camera, print);
   PixelMeans means;
   means.texture.assign(static_cast<std::size_t>(width) * height, 0);
   means.share = means.texture;

@@ -69,8 +69,8 @@ std::string problem_of_places(const StereoSynthOptions& o) {
 
 bool finite(const StereoSynthOptions& o) {
   const SpecimenMotion& m = o.motion;
-  double sum =
-      m.bulge_mm + m.bulge_width_mm + m.inflation + m.ux + m.uy + m.vx + m.vy + o.background + o.right_gain;
+  double sum = m.bulge_mm + m.bulge_width_mm + m.inflation + m.ux + m.uy + m.vx + m.vy + o.background +
+               o.contrast + o.right_gain;
   sum += o.surface.radius_mm + o.surface.amplitude_mm + o.surface.period_mm;
   for (const double value : m.rotation_deg) sum += value;
   for (const double value : m.translation_mm) sum += value;
@@ -104,6 +104,7 @@ std::vector<std::string> problems_of(const StereoSynthOptions& o) {
   require(!round || 1 + o.motion.inflation - std::abs(o.motion.bulge_mm) / s.radius_mm > 0.1,
           "Deflation and bulge must leave a tenth of the radius.");
   require(o.background >= 0 && o.background <= 255, "The background must be between 0 and 255.");
+  require(o.contrast >= 0 && o.contrast <= 20, "The contrast must be between 0 and 20.");
   require(o.right_gain > 0, "The right camera's gain must be positive.");
   const Matrix r = matrix_of(o.pose.rotation);
   require((r * r.transpose()).isIdentity(1e-6) && r.determinant() > 0,
@@ -175,11 +176,11 @@ struct StereoScene::Impl {
   }
 
   PixelMeans pattern(std::size_t camera, int i) {
-    return integrate_speckle(specimens[i], cameras[camera], speckle_of(options, i), nodes_of(options.image),
-                             pool);
+    return integrate_speckle(specimens[i], cameras[camera],
+                             {speckle_of(options, i), tone, nodes_of(options.image)}, pool);
   }
   /// The map from blob sum to grey, the same for all images: from the first camera's reference.
-  void measure_contrast();
+  void measure_tone();
   Image frame(std::size_t camera, int i);
   StereoTruth::View view_of(std::size_t camera, int i, const SurfacePlace& place, bool& near_border) const;
   StereoTruth truth(int i, double x, double y) const;
@@ -189,11 +190,11 @@ struct StereoScene::Impl {
   std::vector<ViewingCamera> cameras;
   std::vector<Specimen> specimens;  // states of the specimen, frame by frame
   core::ThreadPool pool;
-  std::once_flag contrast_measured;
-  double darkest = 0, contrast = 0;
+  std::once_flag tone_measured;
+  Tone tone;
 };
 
-void StereoScene::Impl::measure_contrast() {
+void StereoScene::Impl::measure_tone() {
   const PixelMeans means = pattern(0, 0);
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (std::size_t k = 0; k < means.texture.size(); ++k)
@@ -201,20 +202,19 @@ void StereoScene::Impl::measure_contrast() {
       low = std::min(low, means.texture[k]);
       high = std::max(high, means.texture[k]);
     }
-  if (!(high > low)) return;
-  darkest = low;
-  contrast = (options.image.grey_max - options.image.grey_min) / (high - low);
+  if (high > low) tone = {(low + high) / 2, (high - low) / 2, options.contrast};
 }
 
 Image StereoScene::Impl::frame(std::size_t camera, int i) {
-  std::call_once(contrast_measured, [this] { measure_contrast(); });
+  std::call_once(tone_measured, [this] { measure_tone(); });
   PixelMeans means = pattern(camera, i);
   const double gain = camera == 0 ? 1 : options.right_gain;
+  const double middle = (options.image.grey_min + options.image.grey_max) / 2;
+  const double half = (options.image.grey_max - options.image.grey_min) / 2;
   std::vector<double> grey = std::move(means.texture);
   for (std::size_t k = 0; k < grey.size(); ++k) {
     const double share = means.share[k];
-    const double specimen = share * options.image.grey_min + contrast * (grey[k] - share * darkest);
-    grey[k] = gain * (specimen + (1 - share) * options.background);
+    grey[k] = gain * (share * middle + half * grey[k] + (1 - share) * options.background);
   }
   SynthOptions sensor = options.image;
   sensor.size = cameras[camera].image();

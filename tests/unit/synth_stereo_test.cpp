@@ -290,12 +290,13 @@ class NaiveView {
       : o_(options), camera_(options.rig.cameras[camera]) {}
 
   /// Mean speckle of a pixel from n x n rays.
-  double pixel(const SpeckleSettings& speckle, int x, int y, int n, double amount) const {
+  template <typename Tone>
+  double pixel(const SpeckleSettings& speckle, int x, int y, int n, double amount, const Tone& tone) const {
     double sum = 0;
     for (int j = 0; j < n; ++j)
       for (int i = 0; i < n; ++i) {
         const Eigen::Vector2d m = material(x + (i + 0.5) / n - 0.5, y + (j + 0.5) / n - 0.5, amount);
-        sum += naive_speckle(speckle, m.x(), m.y());
+        sum += tone(naive_speckle(speckle, m.x(), m.y()));
       }
     return sum / (n * n);
   }
@@ -344,6 +345,7 @@ TEST(StereoScene, PixelsAreMeansOfTheSpeckleOverTheirArea) {
   for (const SurfaceKind kind : {SurfaceKind::plane, SurfaceKind::cylinder}) {
     StereoSynthOptions o = small_scene(kind);
     o.image.grey_min = 60, o.image.grey_max = 200;  // nothing is clipped
+    o.contrast = 0;
     o.image.blob_sigma = kind == SurfaceKind::plane ? 0.8 : 1.7;
     o.motion.translation_mm = {1.3, -0.4, 2};
     if (kind == SurfaceKind::cylinder) o.motion.inflation = 0.03;
@@ -357,7 +359,8 @@ TEST(StereoScene, PixelsAreMeansOfTheSpeckleOverTheirArea) {
         const NaiveView view(o, camera);
         for (const int x : {100, 118, 140})
           for (const int y : {37, 96, 150})
-            pairs.emplace_back(view.pixel(speckle, x, y, 12, i), image.row<std::uint16_t>(y)[x] / 257.0);
+            pairs.emplace_back(view.pixel(speckle, x, y, 12, i, [](double blobs) { return blobs; }),
+                               image.row<std::uint16_t>(y)[x] / 257.0);
       }
     Eigen::MatrixXd system(pairs.size(), 2);
     Eigen::VectorXd grey(pairs.size());
@@ -370,6 +373,15 @@ TEST(StereoScene, PixelsAreMeansOfTheSpeckleOverTheirArea) {
     // The midpoint rule of 12 x 12 rays is itself wrong by 1 / (24 * 144) of the second derivatives.
     EXPECT_LT((system * line - grey).cwiseAbs().maxCoeff(), kind == SurfaceKind::plane ? 0.08 : 0.03)
         << to_string(kind);
+    // The line is the tone without contrast: 60 becomes -1, 200 becomes 1.
+    o.contrast = 2;
+    const Image painted = StereoScene(o).frame(1, 1);
+    const auto tone = [&](double blobs) {
+      return 130 + 70 * std::tanh(2 * (line[0] * blobs + line[1] - 130) / 70) / std::tanh(2);
+    };
+    for (const int x : {100, 118, 140})
+      EXPECT_NEAR(NaiveView(o, 1).pixel(speckle, x, 96, 12, 1, tone),
+                  painted.row<std::uint16_t>(96)[x] / 257.0, 0.2);
   }
 }
 

@@ -89,6 +89,10 @@ struct StereoSynthOptions {
   WorldPose pose = facing_middle(rig, 500);
   SpecimenSurface surface;
   SpecimenMotion motion;
+  /// 0: grey is a linear map of the sum of blobs, so that few places are as dark as grey_min. The larger, the
+  /// more places are nearly as dark as grey_min or as bright as grey_max, as painted speckle is: the slope in
+  /// the middle is contrast / tanh(contrast) times that of the linear map. 0 to 20.
+  double contrast = 2;
   double background = 20;  ///< grey beside the specimen, levels of 255
   double right_gain = 1;   ///< exposure of every camera but the first, relative to the first
   /// One sentence per problem; empty when all is well.
