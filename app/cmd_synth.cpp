@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "commands.hpp"
+#include "synth_stereo.hpp"
 
 namespace dic::app {
 namespace {
@@ -17,7 +18,10 @@ constexpr const char* kSynthExamples =
     "  dic synth -o stretch --motion affine --ux 0.02 --frames 11      2 % stretch in 10 steps\n"
     "  dic synth -o star --motion star --amplitude 0.5 --period-min 10 spatial resolution\n"
     "  dic synth -o plate --motion hole --radius 60 --vy 0.01          a plate with a hole, pulled along y\n"
-    "  dic synth -o disc --motion bodies --body 256,256,150,0,0,20     a disc that turns in a still field";
+    "  dic synth -o disc --motion bodies --body 256,256,150,0,0,20     a disc that turns in a still field\n"
+    "  dic synth -o pair --stereo --move 3,-2,4                        a plane seen by two cameras\n"
+    "  dic synth -o tube --stereo --surface cylinder --inflate 0.01 --camera-angle 30\n"
+    "  dic synth -o views --stereo --board checkerboard                15 views of a target for calibration";
 
 struct SynthCommand {
   SynthOptions options;
@@ -26,11 +30,19 @@ struct SynthCommand {
   int truth_step = 5;
   std::optional<double> cx, cy, crack_y;
   std::vector<double> bodies;  ///< six numbers per body
+  StereoFlags stereo;
 };
 
+/// Options that two cameras do not have.
+constexpr const char* kOneCamera[] = {
+    "--motion",     "--u",      "--v",    "--ux",           "--uy",        "--vx",
+    "--vy",         "--angle",  "--cx",   "--cy",           "--amplitude", "--period-min",
+    "--period-max", "--length", "--slip", "--textured-gap", "--radius",    "--body",
+    "--crack-y",    "--camera", "--blur", "--glare"};
+
 void add_image(CLI::App& command, SynthOptions& options) {
-  command.add_option("--width", options.size.width, "Width, px");
-  command.add_option("--height", options.size.height, "Height, px");
+  command.add_option("--width", options.size.width, "Width, px")->default_str("512; with --stereo 1000");
+  command.add_option("--height", options.size.height, "Height, px")->default_str("512; with --stereo 800");
   command.add_option("--bits", options.bits, "Bits of a grey value, 8 or 16")->check(CLI::IsMember({8, 16}));
   add_choice(command, "--texture", options.texture,
              "blobs: speckle; dots: sharp printed dots; lattice: rows and columns; gradient: no texture");
@@ -40,7 +52,8 @@ void add_image(CLI::App& command, SynthOptions& options) {
       ->default_str("1 / (2 sigma)^2; dots: 4, lattice: 6 sigma");
   command.add_option("--grey-min", options.grey_min, "Darkest grey, in levels of 255");
   command.add_option("--grey-max", options.grey_max, "Brightest grey, in levels of 255");
-  command.add_option("--noise", options.noise, "Standard deviation of the noise, in levels of 255");
+  command.add_option("--noise", options.noise, "Standard deviation of the noise, in levels of 255")
+      ->default_str("0; with --stereo 1");
   command
       .add_option("--reference-noise", options.reference_noise,
                   "Standard deviation of the noise of frame 0, in levels of 255")
@@ -92,6 +105,29 @@ void add_motion(CLI::App& command, SynthCommand& flags) {
   command.add_option("--crack-y", flags.crack_y, "crack: y of the crack, px")->default_str("the middle");
 }
 
+void set_amounts(SynthOptions& options, int frames) {
+  options.amounts = {0};
+  for (int i = 1; i < frames; ++i) options.amounts.push_back(static_cast<double>(i) / (frames - 1));
+}
+
+/// Values that two cameras have unless the command line gives others.
+void use_stereo_defaults(const CLI::App& command, SynthCommand& flags) {
+  const SynthOptions usual = StereoSynthOptions().image;
+  if (command.count("--width") == 0) flags.options.size.width = usual.size.width;
+  if (command.count("--height") == 0) flags.options.size.height = usual.size.height;
+  if (command.count("--noise") == 0) flags.options.noise = usual.noise;
+  if (command.count("--frames") == 0 && flags.stereo.board) flags.frames = kUsualViews;
+}
+
+void run_stereo(const CLI::App& command, SynthCommand& flags) {
+  use_stereo_defaults(command, flags);
+  set_amounts(flags.options, flags.frames);
+  write_stereo(flags.stereo, flags.options, flags.output, flags.truth_step);
+  std::cout << "Wrote " << flags.frames << (flags.stereo.board ? " views" : " pairs")
+            << ", stereo.json and truth.csv to " << printable(flags.output) << " (seed " << flags.options.seed
+            << ").\n";
+}
+
 void run_synth(SynthCommand& flags) {
   SynthOptions& options = flags.options;
   options.motion.cx = flags.cx.value_or((options.size.width - 1) / 2.0);
@@ -102,9 +138,7 @@ void run_synth(SynthCommand& flags) {
     const double* b = &flags.bodies[k];
     options.motion.bodies.push_back({b[0], b[1], b[2], b[3], b[4], b[5]});
   }
-  options.amounts = {0};
-  for (int i = 1; i < flags.frames; ++i)
-    options.amounts.push_back(static_cast<double>(i) / (flags.frames - 1));
+  set_amounts(options, flags.frames);
   if (!flags.camera.empty()) options.camera = read_camera(flags.camera);
   synth_sequence(options, flags.output, flags.truth_step, command_line());
   std::cout << "Wrote " << flags.frames << " frames, truth.csv and truth.h5 to " << printable(flags.output)
@@ -122,6 +156,7 @@ void add_synth(CLI::App& app) {
       ->type_name("DIR")
       ->required();
   command->add_option("--frames", flags->frames, "Number of frames, including the reference")
+      ->default_str("2; with --board 15 views")
       ->check(CLI::Range(1, 10000));
   add_image(*command, flags->options);
   add_motion(*command, *flags);
@@ -134,8 +169,15 @@ void add_synth(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core")
       ->check(CLI::NonNegativeNumber);
+  add_stereo(*command, flags->stereo);
+  for (const char* name : kOneCamera) command->get_option(name)->excludes("--stereo");
   command->footer(kSynthExamples);
-  command->callback([flags] { run_synth(*flags); });
+  command->callback([flags, command] {
+    if (flags->stereo.on)
+      run_stereo(*command, *flags);
+    else
+      run_synth(*flags);
+  });
 }
 
 }  // namespace dic::app

@@ -3,13 +3,23 @@
 #include "calibrate/charuco.hpp"
 
 namespace dic::calibration {
+namespace {
+
+cv::Ptr<cv::aruco::Dictionary> dictionary_of(int number) {
+  return cv::aruco::getPredefinedDictionary(static_cast<cv::aruco::PREDEFINED_DICTIONARY_NAME>(number));
+}
+
+cv::Ptr<cv::aruco::CharucoBoard> layout_of(const CharucoBoard& board) {
+  return cv::aruco::CharucoBoard::create(board.squares.width, board.squares.height,
+                                         static_cast<float>(board.square), static_cast<float>(board.marker),
+                                         dictionary_of(board.dictionary));
+}
+
+}  // namespace
 
 CharucoCorners find_charuco(const cv::Mat& grey, const CharucoBoard& board) {
-  const auto dictionary = cv::aruco::getPredefinedDictionary(
-      static_cast<cv::aruco::PREDEFINED_DICTIONARY_NAME>(board.dictionary));
-  const auto layout = cv::aruco::CharucoBoard::create(board.squares.width, board.squares.height,
-                                                      static_cast<float>(board.square),
-                                                      static_cast<float>(board.marker), dictionary);
+  const auto dictionary = dictionary_of(board.dictionary);
+  const auto layout = layout_of(board);
   std::vector<std::vector<cv::Point2f>> markers;
   std::vector<int> ids;
   cv::aruco::detectMarkers(grey, dictionary, markers, ids);
@@ -18,5 +28,13 @@ CharucoCorners find_charuco(const cv::Mat& grey, const CharucoBoard& board) {
     cv::aruco::interpolateCornersCharuco(markers, ids, grey, layout, found.places, found.numbers);
   return found;
 }
+
+cv::Mat draw_charuco(const CharucoBoard& board, int square_px) {
+  cv::Mat drawn;
+  layout_of(board)->draw(board.squares * square_px, drawn, 0, 1);
+  return drawn;
+}
+
+int marker_fields(int dictionary) { return dictionary_of(dictionary)->markerSize + 2; }
 
 }  // namespace dic::calibration

@@ -123,6 +123,11 @@ std::vector<TargetPoint> dots_of_rings(const cv::Mat& grey, const Target& target
 
 }  // namespace
 
+calibration::CharucoBoard calibration::board_of(const Target& target) {
+  const auto dictionary = std::ranges::find(kDictionaries, target.dictionary) - kDictionaries.begin();
+  return {{target.columns, target.rows}, target.square_mm, target.marker_mm, static_cast<int>(dictionary)};
+}
+
 std::vector<std::string> Target::validate() const {
   std::vector<std::string> list;
   const bool is_counted = pattern == TargetPattern::rings;  // from the rings
@@ -155,10 +160,7 @@ std::vector<TargetPoint> find_target(ImageView image, const Target& target) {
   if (target.pattern == TargetPattern::checkerboard)
     found.places = find_corners(grey, size);
   else
-    found = calibration::find_charuco(
-        grey,
-        {size, target.square_mm, target.marker_mm,
-         static_cast<int>(std::ranges::find(kDictionaries, target.dictionary) - kDictionaries.begin())});
+    found = calibration::find_charuco(grey, calibration::board_of(target));
   if (found.numbers.empty()) {
     found.numbers.resize(found.places.size());
     std::iota(found.numbers.begin(), found.numbers.end(), 0);

@@ -1,11 +1,9 @@
-#include <charconv>
-#include <cstdio>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
-#include <system_error>
 
 #include "io/hdf5_file.hpp"
 #include "io/pending_file.hpp"
+#include "synth/sequence_folder.hpp"
 #include "synth/synth.hpp"
 
 namespace dic {
@@ -58,15 +56,6 @@ Truth compute_truth(const SynthOptions& options, int step) {
   return truth;
 }
 
-/// The number with a decimal point, regardless of the locale of the calling program.
-std::string text(double value) {
-  constexpr int kDigits = 12;
-  char digits[40];
-  const auto end =
-      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, kDigits).ptr;
-  return {digits, end};
-}
-
 void write_csv(const fs::path& path, const SynthOptions& options, const Truth& truth) {
   PendingText file(path);
   file.write("frame,x,y,u,v,body,measurable\n");
@@ -74,8 +63,8 @@ void write_csv(const fs::path& path, const SynthOptions& options, const Truth& t
   for (std::size_t frame = 0; frame < options.amounts.size(); ++frame)
     for (const double y : truth.y)
       for (const double x : truth.x) {
-        std::string line = std::to_string(frame) + ',' + text(x) + ',' + text(y) + ',' + text(truth.u[i]) +
-                           ',' + text(truth.v[i]);
+        std::string line = std::to_string(frame) + ',' + decimal(x) + ',' + decimal(y) + ',' +
+                           decimal(truth.u[i]) + ',' + decimal(truth.v[i]);
         line += ',' + std::to_string(truth.body[i % truth.body.size()]) + ',' +
                 std::to_string(truth.measurable[i]) + '\n';
         file.write(line);
@@ -109,18 +98,6 @@ void write_hdf5(const fs::path& path, const SynthOptions& options, const Truth& 
   pending.commit();
 }
 
-/// Frames of an earlier sequence would mix with the new ones.
-void make_empty_directory(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  const bool empty = !error && fs::is_empty(directory, error);
-  if (error)
-    throw FileError("'" + directory.string() + "' cannot be made (" + error.message() +
-                    "); choose another folder.");
-  if (!empty)
-    throw FileError("'" + directory.string() + "' is not empty; choose another folder or empty it.");
-}
-
 }  // namespace
 
 void synth_sequence(const SynthOptions& options, const fs::path& directory, int truth_step,
@@ -128,11 +105,8 @@ void synth_sequence(const SynthOptions& options, const fs::path& directory, int 
   if (truth_step < 1) throw UsageError("The step of the truth must be at least 1 px.");
   Synthesizer synthesizer(options);
   make_empty_directory(directory);
-  for (int i = 0; i < static_cast<int>(options.amounts.size()); ++i) {
-    char name[32];
-    std::snprintf(name, sizeof name, "frame_%04d.png", i);
-    write_image(directory / name, synthesizer.frame(i));
-  }
+  for (int i = 0; i < static_cast<int>(options.amounts.size()); ++i)
+    write_image(directory / frame_name(i), synthesizer.frame(i));
   const Truth truth = compute_truth(options, truth_step);
   write_csv(directory / "truth.csv", options, truth);
   write_hdf5(directory / "truth.h5", options, truth, command);

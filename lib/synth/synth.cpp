@@ -7,6 +7,7 @@
 #include <numbers>
 #include <string>
 
+#include "synth/expose.hpp"
 #include "synth/motion.hpp"
 #include "synth/random.hpp"
 #include "synth/speckle.hpp"
@@ -98,22 +99,6 @@ double reach_of_pixel(const SynthOptions& options, double amount, double x, doub
   return reach;
 }
 
-/// Light added by the glare, grey levels of 255.
-double glare_at(const SynthOptions& o, double x, double y) {
-  if (o.glare == 0) return 0;
-  // The glare is 4 * 255 in the middle, and 128 at the edge of the saturated share, enough to saturate a
-  // middle grey.
-  const double area = o.glare * o.size.width * o.size.height;
-  const double variance = area / (std::numbers::pi * 2 * std::log(4 * 255 / 128.0));
-  const double dx = x - (o.size.width - 1) / 2.0, dy = y - (o.size.height - 1) / 2.0;
-  return 4 * 255 * std::exp(-(dx * dx + dy * dy) / (2 * variance));
-}
-
-/// Light at x as a share of the light at the right edge.
-double light_at(const SynthOptions& o, double x) {
-  return o.light_min + (1 - o.light_min) * x / (o.size.width - 1);
-}
-
 }  // namespace
 
 Synthesizer::Synthesizer(const SynthOptions& options) : options_(checked(options)), pool_(options.threads) {
@@ -174,44 +159,23 @@ std::vector<double> Synthesizer::blob_sums(int i) {
   return sums;
 }
 
-template <typename T>
-void Synthesizer::expose(const std::vector<double>& sums, int i, Image& image) {
-  const auto last = static_cast<double>(std::max<std::size_t>(1, options_.amounts.size() - 1));
-  const double gain = 1 + (options_.gain - 1) * i / last, offset = options_.offset * i / last;
-  const double noise = i == 0 ? options_.reference_noise.value_or(options_.noise) : options_.noise;
-  const double white = std::numeric_limits<T>::max(), level = white / 255;
-  const double electrons = options_.full_well / 255;  // electrons per grey level
-  const std::uint64_t key = mix(mix(options_.seed) ^ mix(static_cast<std::uint64_t>(i)));
-  pool_.parallel_for(image.height(), 8, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t y = begin; y < end; ++y) {
-      T* row = image.row<T>(static_cast<int>(y));
-      for (int x = 0; x < image.width(); ++x) {
-        const std::int64_t pixel = y * image.width() + x;
-        double above = sums[pixel] == kGap ? 0 : contrast_ * (sums[pixel] - darkest_);
-        if (options_.motion.kind == MotionKind::hole)
-          if (const auto p = material_at(options_, options_.amounts[i], x, static_cast<double>(y)))
-            above *= material_share(options_.motion, *p);
-        double grey = (options_.grey_min + above) * light_at(options_, x) * gain + offset +
-                      glare_at(options_, x, static_cast<double>(y));
-        if (electrons > 0)
-          grey = poisson(mix(key), static_cast<std::uint64_t>(pixel), grey * electrons) / electrons;
-        if (noise > 0) grey += noise * normal_pair(key, static_cast<std::uint64_t>(pixel)).first;
-        row[x] = static_cast<T>(std::lround(std::clamp(grey * level, 0.0, white)));
-      }
-    }
-  });
-}
-
 Image Synthesizer::frame(int i) {
   if (i < 0 || i >= static_cast<int>(options_.amounts.size()))
     throw UsageError("The sequence has no frame " + std::to_string(i) + ".");
-  const std::vector<double> sums = blob_sums(i);
-  Image image(options_.size, options_.bits == 8 ? ScalarType::u8 : ScalarType::u16);
-  if (options_.bits == 8)
-    expose<std::uint8_t>(sums, i, image);
-  else
-    expose<std::uint16_t>(sums, i, image);
-  return image;
+  std::vector<double> grey = blob_sums(i);
+  const int width = options_.size.width;
+  core::for_each_row(pool_, options_.size.height, [&](int y) {
+    for (int x = 0; x < width; ++x) {
+      double& value = grey[static_cast<std::size_t>(y) * width + x];
+      double above = value == kGap ? 0 : contrast_ * (value - darkest_);
+      if (options_.motion.kind == MotionKind::hole)
+        if (const auto p = material_at(options_, options_.amounts[i], x, y))
+          above *= material_share(options_.motion, *p);
+      value = options_.grey_min + above;
+    }
+  });
+  const std::uint64_t key = mix(mix(options_.seed) ^ mix(static_cast<std::uint64_t>(i)));
+  return expose(options_, grey, i, key, pool_);
 }
 
 std::array<double, 2> image_displacement(const SynthOptions& options, int i, double x, double y) {

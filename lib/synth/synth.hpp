@@ -18,8 +18,6 @@ class Synthesizer {
 
  private:
   std::vector<double> blob_sums(int i);
-  template <typename T>
-  void expose(const std::vector<double>& sums, int i, Image& image);
 
   SynthOptions options_;
   core::ThreadPool pool_;

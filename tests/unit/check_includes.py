@@ -33,7 +33,7 @@ ROOMS = {
     "draw": {"core"},
     "camera": {"core", "io"},
     "calibrate": {"core", "camera"},
-    "synth": {"core", "image", "io"},
+    "synth": {"core", "calibrate", "image", "io"},
     "analysis": {"core", "fields", "refine"},
     "track": {"core", "analysis", "camera", "correlate", "features", "fields", "global", "refine"},
     "run": {"core", "image", "io", "draw", "analysis", "track"},

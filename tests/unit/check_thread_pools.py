@@ -26,10 +26,12 @@ OWNERS = {
     "lib/figures/plot.cpp": "plot()",
     "lib/query/result_strain.cpp": "write_result_strain(), field_strain()",
     "lib/run/results.hpp": "pictures of a run",
+    "lib/synth/stereo_scene.cpp": "StereoScene",
     "lib/synth/synth.hpp": "frames of one sequence",
     "lib/validate/run.cpp": "run(), run_case()",
     "lib/vsg/vsg.cpp": "sweep_vsg()",
     # Public functions with a parameter `threads`.
+    "lib/synth/board_image.cpp": "board_image()",
     "lib/camera/correct_field.cpp": "corrected_nodes(), correct_field()",
     "lib/fields/outliers.cpp": "mark_outliers()",
     "lib/fields/strain.cpp": "compute_strain()",
