@@ -221,10 +221,9 @@ LengthCoded length_coded(const RawFile& file, std::uint64_t offset) {
 }
 
 // Identifiers of Matroska's elements.
-constexpr std::uint64_t kSegment = 0x18538067, kInfo = 0x1549a966, kTickLength = 0x2ad7b1,
-                        kTracks = 0x1654ae6b, kTrack = 0xae, kTrackNumber = 0xd7, kTrackType = 0x83,
-                        kCluster = 0x1f43b675, kClusterTime = 0xe7, kSimpleBlock = 0xa3, kBlockGroup = 0xa0,
-                        kBlock = 0xa1;
+constexpr std::uint64_t kInfo = 0x1549a966, kTickLength = 0x2ad7b1, kTracks = 0x1654ae6b, kTrack = 0xae,
+                        kTrackNumber = 0xd7, kTrackType = 0x83, kCluster = 0x1f43b675, kClusterTime = 0xe7,
+                        kSimpleBlock = 0xa3, kBlockGroup = 0xa0, kBlock = 0xa1;
 
 /// Calls use(identifier, content) for each element in a part of the file. Returns false at an element of
 /// unknown length, as live recordings have.
