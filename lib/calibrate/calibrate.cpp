@@ -267,7 +267,7 @@ void fit_lens(const std::vector<CalibrationImage*>& images, Calibration& result)
                       shifts, flags_of(result.model), kEnd);
   Lens lens{matrix.at<double>(0, 0), matrix.at<double>(1, 1), matrix.at<double>(0, 2),
             matrix.at<double>(1, 2)};
-  const std::size_t terms = std::min(distortion.total(), kLensParameters.size() - kPinholeParameters);
+  const std::size_t terms = std::min(distortion.total(), camera::kEstimableParameters - kPinholeParameters);
   for (std::size_t k = 0; k < terms; ++k)
     lens.*kLensParameters[kPinholeParameters + k].value = distortion.at<double>(static_cast<int>(k));
   result.camera.lens = lens;

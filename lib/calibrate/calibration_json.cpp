@@ -23,7 +23,10 @@ Json target_json(const Target& target) {
 
 Json deviations_json(const Lens& deviations) {
   Json json;
-  for (const auto& [name, value] : camera::kLensParameters) json[name] = deviations.*value;
+  for (std::size_t k = 0; k < camera::kEstimableParameters; ++k) {
+    const auto& [name, value] = camera::kLensParameters[k];
+    json[name] = deviations.*value;
+  }
   return json;
 }
 

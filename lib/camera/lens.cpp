@@ -19,7 +19,8 @@ Mapped distort(const Lens& l, Point ideal) {
   const double aa = q + a * a * dq + 2 * l.p1 * b + 6 * l.p2 * a;
   const double ab = a * b * dq + 2 * l.p1 * a + 2 * l.p2 * b;
   const double bb = q + b * b * dq + 6 * l.p1 * b + 2 * l.p2 * a;
-  return {{l.fx * seen_a + l.cx, l.fy * seen_b + l.cy}, {aa, ab * l.fx / l.fy, ab * l.fy / l.fx, bb}};
+  return {{l.fx * seen_a + l.skew * seen_b + l.cx, l.fy * seen_b + l.cy},
+          {aa + ab * l.skew / l.fx, (ab * l.fx + bb * l.skew) / l.fy, ab * l.fy / l.fx, bb}};
 }
 
 std::optional<Point> undistort(const Lens& lens, Point seen) {

@@ -14,8 +14,9 @@ struct LensParameter {
   const char* name;
   double Lens::*value;
 };
-/// All parameters of a lens, in the order of OpenCV's distortion coefficients after the first four.
-inline constexpr std::array<LensParameter, 12> kLensParameters{{{"fx", &Lens::fx},
+/// All parameters of a lens: after the first four in the order of OpenCV's distortion coefficients, then the
+/// skew.
+inline constexpr std::array<LensParameter, 13> kLensParameters{{{"fx", &Lens::fx},
                                                                 {"fy", &Lens::fy},
                                                                 {"cx", &Lens::cx},
                                                                 {"cy", &Lens::cy},
@@ -26,9 +27,12 @@ inline constexpr std::array<LensParameter, 12> kLensParameters{{{"fx", &Lens::fx
                                                                 {"k3", &Lens::k3},
                                                                 {"k4", &Lens::k4},
                                                                 {"k5", &Lens::k5},
-                                                                {"k6", &Lens::k6}}};
+                                                                {"k6", &Lens::k6},
+                                                                {"skew", &Lens::skew}}};
 /// Number of the first parameters, those without distortion.
 inline constexpr std::size_t kPinholeParameters = 4;
+/// Number of the first parameters that a calibration can estimate: all but the skew.
+inline constexpr std::size_t kEstimableParameters = 12;
 
 /// A mapped position and its derivatives with respect to the original position.
 struct Mapped {

@@ -142,6 +142,42 @@ def cameras():
         write("camera", f"{name}.json", json.dumps({"dic_camera": 1, "image_width": 64, "image_height": 48, **more}))
 
 
+def rigs():
+    """One rig in the format of each program, as small as the format allows."""
+    lens = {"fx": 90.5, "fy": 91, "cx": 31, "cy": 24, "k1": -0.1}
+    one = {"image_width": 64, "image_height": 48, "lens": lens}
+    turn = [[0.8, 0, 0.6], [0, 1, 0], [-0.6, 0, 0.8]]
+    write("rig", "stereo.json", json.dumps({"dic_stereo": 1, "left": one, "right": one, "rotation": turn,
+                                            "translation_mm": [-60, 0.5, 9], "epipolar_px": 0.01}))
+    flat = [number for row in turn for number in row]
+    matrix = "{}: !!opencv-matrix\n   rows: {}\n   cols: {}\n   dt: d\n   data: {}\n".format
+    camera = [90.5, 0, 31, 0, 91, 24, 0, 0, 1]
+    write("rig", "opencv.yml", "%YAML:1.0\n---\n" + matrix("M1", 3, 3, camera) + matrix("D1", 1, 5, [-0.1, 0, 0, 0, 0]) +
+          matrix("M2", 3, 3, camera) + matrix("D2", 1, 4, [0.0] * 4) + matrix("R", 3, 3, flat) + matrix("T", 3, 1, [-60, 0, 9]))
+    vic = '<camera id="{}">31 24 90.5 91 0.1 -0.1 0 0<orientation>{}</orientation></camera>'.format
+    write("rig", "vic.xml", "<project><!-- a --><calibration>" + vic(0, "180 -12 0 106 0 -27") + vic(1, "-179 12 1 -127 8 -15") +
+          "</calibration></project>")
+    parameter = '<Parameter name="{}" value="{}"/>'.format
+    for name, pose in (("matrix", '<ParameterList name="rotation_3x3_matrix">' +
+                        "".join(parameter(f"ROW {i}", "{" + str(row)[1:-1] + "}") for i, row in enumerate(turn)) + "</ParameterList>"),
+                       ("angles", parameter("BETA", 36))):
+        lists = [f'<ParameterList name="CAMERA {i}">' + "".join(map(parameter, ("FX", "FY", "CX", "CY", "K1", "TX"), (90, 91, 31, 24, -0.1, -60 * i))) +
+                 pose * i + "</ParameterList>" for i in range(2)]
+        write("rig", f"dice_{name}.xml", "<ParameterList>" + "".join(lists) + "</ParameterList>")
+    write("rig", "dice.txt", "\n".join(map(str, [31, 24, 90, 91, 0, -0.1, 0, 0] * 2 + [1, 36, 0, -60, 0, 9])) + " # tz\n")
+    named = [("fx", 90), ("fy", 91), ("fs", 0), ("cx", 31), ("cy", 24), ("k1", -0.1), ("p1", 0)]
+    pose = [("tx", -60), ("ty", 0), ("tz", 9), ("theta", 1), ("phi", 36), ("psi", 0)]
+    write("rig", "pyvale.txt", "".join(f"cam{i}_{name},{value}\n" for i in range(2) for name, value in named) +
+          "".join(f"{name}_mm,{value}\n" for name, value in pose))
+    write("rig", "matchid.caldat", "".join(f"Cam{i}_{name.title()} [pixels];{value}\n" for i in range(2) for name, value in named) +
+          "".join(f"{name.title()} [deg];{value}\n" for name, value in pose))
+    write("rig", "opencorr.csv", "name,left,right\n" + "".join(f"{name.title()},{value},{value}\n" for name, value in named) +
+          "Tx,0,-60\nTy,0,0\nTz,0,9\nRx,0,0\nRy,0,0.6\nRz,0,0\n")
+    matlab = {"RadialDistortion": [-0.1, 0], "TangentialDistortion": [0, 0], "K": [[90, 0, 31], [0, 91, 24], [0, 0, 1]]}
+    write("rig", "matlab.json", json.dumps({"CameraParameters1": matlab, "CameraParameters2": matlab,
+                                            "RotationOfCamera2": turn, "TranslationOfCamera2": [-60, 0, 9]}))
+
+
 def loads():
     write("loads", "rows.csv", "force\n1\n2.5\n-3e2\n")
     write("loads", "frames.csv", "frame,Force [kN],other\n1,0.5,1\n2,1.5,1\n")
@@ -208,6 +244,7 @@ def main():
         settings(folder)
         regions()
         cameras()
+        rigs()
         loads()
         runs(folder)
         requests()

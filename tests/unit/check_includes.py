@@ -31,7 +31,7 @@ ROOMS = {
     "global": {"core"},
     "io": {"core"},
     "draw": {"core"},
-    "camera": {"core"},
+    "camera": {"core", "io"},
     "calibrate": {"core", "camera"},
     "synth": {"core", "image", "io"},
     "analysis": {"core", "fields", "refine"},

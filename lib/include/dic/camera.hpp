@@ -16,7 +16,7 @@ namespace dic {
 
 /// The lens: focal lengths, principal point, distortion (Brown, "Decentering distortion of lenses", 1966;
 /// radial terms as in Conrady 1919), with the parameters of OpenCV. A direction (a, b), r^2 = a^2 + b^2, is
-/// seen at the pixel x = fx A + cx, y = fy B + cy with
+/// seen at the pixel x = fx A + skew B + cx, y = fy B + cy with
 ///   q = (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4 r^2 + k5 r^4 + k6 r^6)
 ///   A = a q + 2 p1 a b + p2 (r^2 + 2 a^2)
 ///   B = b q + p1 (r^2 + 2 b^2) + 2 p2 a b
@@ -24,6 +24,8 @@ namespace dic {
 struct Lens {
   double fx = 0, fy = 0, cx = 0, cy = 0;  ///< px
   double k1 = 0, k2 = 0, p1 = 0, p2 = 0, k3 = 0, k4 = 0, k5 = 0, k6 = 0;
+  /// Shear of the pixel rows, px. Never estimated by dic, but other programs' calibrations have it.
+  double skew = 0;
 };
 
 /// The plane of the specimen's surface: the homography, row-major, from (X, Y, 1) in the plane, mm, to ideal
