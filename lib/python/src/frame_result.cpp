@@ -126,10 +126,12 @@ void add_frame_result(nb::module_& module) {
       .def_prop_ro(
           "grid", [](const FrameResult& r) -> const Grid& { return r.field.grid(); },
           nb::rv_policy::reference_internal, "The points.");
-  for (const FieldArray& array : kMeasuredArrays)
+  for (const FieldArray& array : kMeasuredArrays) {
+    if (array.made_by == MadeBy::stereo) continue;  // one camera has no such arrays
     result.def_prop_ro(
         std::string(array.name).c_str(), [&array](nb::handle self) { return values_of(self, array); },
         doc_of(array).c_str());
+  }
   for (const PositionArray& array : kPositionArrays)
     result.def_prop_ro(
         std::string(array.name).c_str(), [&array](nb::handle self) { return position(self, array.member); },
