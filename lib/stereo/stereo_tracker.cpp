@@ -475,7 +475,7 @@ struct StereoTracker::Impl {
 
   /// Matches the right reference, with order 2 if the surface bends so much that order 1 is worse.
   stereo::Match match_references(ImageView image, const std::stop_token& stop) {
-    constexpr double kMostBent = 0.1;    // share of the points
+    constexpr double kMostBent = 0.3;    // share of the points
     constexpr double kLeastFound = 0.9;  // share of the points that order 1 finds
     stereo::Match first = match_right(right, image, stop);
     if (right_order != 1 || options.automatic_order || first.neighbours.bent <= kMostBent) return first;
@@ -489,6 +489,7 @@ struct StereoTracker::Impl {
       right_order = 1;
       return first;
     }
+    second.result.seconds += first.result.seconds;
     right = std::move(quadratic);
     return second;
   }
