@@ -140,9 +140,14 @@ class StereoRun {
     if (!pair) throw UsageError("There are no images: give those of both cameras.");
     if (!pair->error.empty()) throw FileError(pair->error);
     measure_references(std::move(*pair));
-    for (int number = 1; !stop_.stop_requested(); ++number) {
-      if (!(pair = next(reader))) break;
-      if (!measure(std::move(*pair), number)) break;
+    try {
+      measure_others(reader);
+    } catch (const FileError&) {  // nothing more can be written
+      throw;
+    } catch (...) {
+      summary_.interrupted = true;
+      finish();
+      throw;
     }
     summary_.interrupted = stop_.stop_requested();
     finish();
@@ -172,6 +177,13 @@ class StereoRun {
     std::optional<ImagePair> pair = reader.next();
     summary_.seconds.load += watch.seconds();
     return pair;
+  }
+
+  void measure_others(PairReader& reader) {
+    for (int number = 1; !stop_.stop_requested(); ++number) {
+      std::optional<ImagePair> pair = next(reader);
+      if (!pair || !measure(std::move(*pair), number)) return;
+    }
   }
 
   void measure_references(ImagePair pair) {

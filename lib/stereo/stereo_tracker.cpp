@@ -393,6 +393,12 @@ const TrackOptions& checked(const StereoOptions& options) {
   return options.track;
 }
 
+void check_equal(ImageView left, ImageView right) {
+  if (left.size() != right.size() || left.type != right.type)
+    throw UsageError(
+        "The left and the right image differ in size or depth: both cameras need images of one kind.");
+}
+
 void check_size(ImageView image, const CameraRig& rig, std::size_t camera, const char* name) {
   if (camera >= rig.cameras.size()) return;
   const Size known = rig.cameras[camera].camera.image;
@@ -443,6 +449,7 @@ struct StereoTracker::Impl {
         right_order(options.refine.order),
         right(right_options(), left_image, region),
         surface(with_chosen(given), rig, std::make_shared<const Grid>(right.grid()), left_image, pool) {
+    stereo::check_equal(left_image, right_image);
     stereo::check_size(left_image, rig, 0, "left");
     stereo::check_size(right_image, rig, 1, "right");
     reference = surface.reference(match_references(right_image, stop));
@@ -475,7 +482,7 @@ struct StereoTracker::Impl {
 
   /// Matches the right reference, with order 2 if the surface bends so much that order 1 is worse.
   stereo::Match match_references(ImageView image, const std::stop_token& stop) {
-    constexpr double kMostBent = 0.3;    // share of the points
+    constexpr double kMostBent = 0.1;    // share of the points
     constexpr double kLeastFound = 0.9;  // share of the points that order 1 finds
     stereo::Match first = match_right(right, image, stop);
     if (right_order != 1 || options.automatic_order || first.neighbours.bent <= kMostBent) return first;

@@ -229,6 +229,7 @@ TEST(Stereo, ACylinderIsMatchedWithOrder2AndItsInflationIsHoopStrain) {
   const Pair first = pair_of(rig, cylinder(kRadius, 1), 21),
              second = pair_of(rig, cylinder(kRadius, kFactor), 23);
   StereoTracker tracker(options_of(15, 6), rig, first.left, first.right);
+  EXPECT_EQ(tracker.order_between_cameras(), 2);
   const Grid grid = tracker.grid();
   const auto depth = [&](std::size_t k) {
     const Vec d = ray(grid, k);
@@ -322,6 +323,7 @@ TEST(Stereo, MisuseIsExplained) {
   options.track.refine.order = 0;
   EXPECT_THROW(StereoTracker(options, rig, first.left, first.right), UsageError);
   CameraRig other = rig;
+  EXPECT_THROW(StereoTracker(options_of(), rig, first.left, Image({200, 100}, ScalarType::u8)), UsageError);
   other.cameras[0].camera.image = {640, 480};
   EXPECT_THROW(StereoTracker(options_of(), other, first.left, first.right), UsageError);
 }
