@@ -151,7 +151,7 @@ struct VtkHdfWriter::Impl {
 
   void create(const FieldArray& array) {
     const std::string name(array.name), path = path_of(array);
-    const std::string unit = array.is_length() ? length_unit : "1";
+    const std::string unit(array.unit_in(length_unit));
     hdf5::Shape item = {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)};
     std::vector<std::string> scales = {"/frame", "/y", "/x"};
     if (array.components > 1) {

@@ -246,6 +246,10 @@ void change(const fs::path& path, const ResultStrainJob& job, const ProgressCall
 }  // namespace
 
 ResultStrain strain_basis(const Result& result) {
+  if (result.has("Z"))
+    throw UsageError(
+        "The strain of this result is that of a surface in 3-D, which is computed with the "
+        "measurement: choose window and measure there.");
   const Json settings = parsed(result.info().settings_json);
   ResultStrain basis;
   if (settings.contains("global") && settings["global"] == true) {

@@ -1,11 +1,8 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/info.hpp>
@@ -25,6 +22,7 @@
 #include "run/frame_feeder.hpp"
 #include "run/frame_summary.hpp"
 #include "run/frame_times.hpp"
+#include "run/machine.hpp"
 #include "run/orientation_warning.hpp"
 #include "run/results.hpp"
 #include "run/run_json.hpp"
@@ -73,20 +71,6 @@ std::string time_text(const std::optional<double>& time) {
   char text[32];
   std::snprintf(text, sizeof text, "%.10g s", time.value_or(NAN));
   return time ? text : "unknown";
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
-/// Local time as "2026-11-24T21:05:00+0000".
-std::string local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  char text[64] = {};
-  if (localtime_r(&now, &parts)) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &parts);
-  return text;
 }
 
 /// Opens the frames of a job. The argument names those that an earlier run has processed.

@@ -42,5 +42,5 @@ export function rangeFor(map, {min, max}) {
 export const CURVES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442"];
 export const STATUS_COLOURS = {
   ok: "#009e73", flat: "#999999", out_of_image: "#56b4e9", low_correlation: "#d55e00", not_converged: "#e69f00",
-  diverged: "#cc79a7", masked: "#00000000", outlier: "#f0e442", ambiguous: "#0072b2",
+  diverged: "#cc79a7", masked: "#00000000", outlier: "#f0e442", ambiguous: "#0072b2", epipolar: "#000000",
 };

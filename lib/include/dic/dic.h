@@ -105,7 +105,7 @@ DIC_C_API const char* dic_result_error(const dic_result* result);
  * of values that fit into `values`, at least nx * ny. name:
  *   u, v, sigma_u, sigma_v (px); zncc; iterations;
  *   status: 0 ok, 1 flat, 2 out_of_image, 3 low_correlation, 4 not_converged, 5 diverged, 6 masked, 7 outlier,
- *     8 ambiguous;
+ *     8 ambiguous, 9 epipolar (two cameras, which this interface does not have);
  *   exx, eyy, exy, e1, e2, von_mises, sigma_exx, sigma_eyy, sigma_exy;
  *   order: only if the option order is auto;
  *   resolution, subset_sigma_u, subset_sigma_v (px): only if the option global is set.

@@ -106,6 +106,10 @@ struct EnumNames<CsvStyle> {
 DIC_API void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
                CsvStyle style = CsvStyle::native);
 
+/// Writes one frame of two cameras as CSV, as write_csv does: x, y, u, v in px of the left image; X, Y, Z, U, V,
+/// W and their sigmas in mm; epipolar in px; zncc; status; exx, eyy, exy, e1, e2 of the surface.
+DIC_API void write_stereo_csv(const std::filesystem::path& path, const Field& field);
+
 /// Writes text to a temporary name beside `path`, then renames, so that the file is complete or absent.
 /// Throws FileError.
 DIC_API void write_text_file(const std::filesystem::path& path, std::string_view text);

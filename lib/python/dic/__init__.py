@@ -14,6 +14,7 @@ from ._match import match
 from ._probe import Probe, probe
 from ._report import report
 from ._result import open_result as open
+from ._stereo import stereo
 from ._strain import strain
 from ._synth import synth
 from ._track import Tracker, TrackStream, track
@@ -26,5 +27,5 @@ for _public in (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, Usa
 __all__ = [
     "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "Probe", "Status", "TrackStream",
     "Tracker", "UsageError", "correlate", "correlate_variants", "info", "match", "open", "probe", "read_image",
-    "report", "strain", "synth", "track", "write_image",
+    "report", "stereo", "strain", "synth", "track", "write_image",
 ]

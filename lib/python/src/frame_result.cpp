@@ -205,10 +205,12 @@ void add_frame_result(nb::module_& module) {
       .def("_repr_html_", &result_html)
       .def("__getstate__", [](nb::handle self) { return result_state(self); })
       .def("__setstate__", &set_result_state);
-  for (const FieldArray& array : kMeasuredArrays)
+  for (const FieldArray& array : kMeasuredArrays) {
+    if (array.made_by == MadeBy::stereo) continue;  // one camera has no such arrays
     result.def_prop_ro(
         std::string(array.name).c_str(), [&array](nb::handle self) { return values_of(self, array); },
         doc_of(array).c_str());
+  }
   for (const PositionArray& array : kPositionArrays)
     result.def_prop_ro(
         std::string(array.name).c_str(), [&array](nb::handle self) { return position(self, array.member); },

@@ -81,7 +81,7 @@ struct NoiseModel {
   int reach = 1;          ///< see bend_reach
   int order = 0;          ///< order of the shape function; also 0 if bends do not count
   int radius = 0;         ///< radius of the subsets, px
-  float mean_square = 0;  ///< see mean_square_distance
+  float mean_square = 0;  ///< see mean_square_distance; 0: bending does not count
   /// Noise given by the user, grey levels; -1: estimated for every point from its residual.
   float given = -1;
   float least = 0;                      ///< noise by the rounding to whole grey levels alone, grey levels
