@@ -200,70 +200,125 @@ void add_scores_block(const float* HWY_RESTRICT t, const float* HWY_RESTRICT val
 /// Share of a pattern that must be visible.
 constexpr float kLeastVisible = 0.45F;
 
-/// Scores of whole patterns: window sums follow from sums of rows.
+/// Scores of patterns inside the image: window sums follow from sums of rows.
 template <int kVectors>
 void correlate_whole(const CoarseImage& image, const CoarsePattern& pattern, std::ptrdiff_t at,
-                     float least_variance, float* HWY_RESTRICT scores) {
+                     const CoarseRules& rules, float* HWY_RESTRICT scores) {
   const D d;
   const int lanes = static_cast<int>(hn::Lanes(d));
-  V products[kVectors], sums[kVectors], squares[kVectors];
-  for (int v = 0; v < kVectors; ++v) products[v] = sums[v] = squares[v] = hn::Zero(d);
-  const float* values = image.values.data() + at;
-  for (const CoarsePattern::Element& e : pattern.elements) {
-    const V t = hn::Set(d, e.t);
-    for (int v = 0; v < kVectors; ++v)
-      products[v] = hn::MulAdd(t, hn::LoadU(d, values + e.offset + v * lanes), products[v]);
-  }
-  const float *sum = image.sum.data() + at, *square = image.sum_squares.data() + at;
-  for (const CoarsePattern::Run& r : pattern.runs)
+  constexpr int kSums = 3;  // of products, grey values and their squares
+  V all[kSums][kVectors], of_side[CoarsePattern::kSides][kSums][kVectors];
+  for (int q = 0; q < kSums; ++q)
     for (int v = 0; v < kVectors; ++v) {
-      const auto part = [&](const float* from) HWY_ATTR {
-        return hn::Sub(hn::LoadU(d, from + r.end + v * lanes), hn::LoadU(d, from + r.first + v * lanes));
-      };
-      sums[v] = hn::Add(sums[v], part(sum));
-      squares[v] = hn::Add(squares[v], part(square));
+      all[q][v] = hn::Zero(d);
+      for (auto& side : of_side) side[q][v] = hn::Zero(d);
     }
-  const float n = static_cast<float>(pattern.elements.size());
-  const V one_n = hn::Set(d, 1 / n), energy = hn::Set(d, static_cast<float>(pattern.energy));
-  const V least = hn::Set(d, least_variance * n);
+  const float* values = image.values.data() + at;
+  const float *sum = image.sum.data() + at, *square = image.sum_squares.data() + at;
+  for (int block = 0; block < CoarsePattern::kBlocks; ++block) {
+    V sums[kSums][kVectors];
+    for (auto& row : sums)
+      for (V& one : row) one = hn::Zero(d);
+    for (std::size_t k = pattern.element_begin[block]; k < pattern.element_begin[block + 1]; ++k) {
+      const CoarsePattern::Element& e = pattern.elements[k];
+      const V t = hn::Set(d, e.t);
+      for (int v = 0; v < kVectors; ++v)
+        sums[0][v] = hn::MulAdd(t, hn::LoadU(d, values + e.offset + v * lanes), sums[0][v]);
+    }
+    for (std::size_t k = pattern.run_begin[block]; k < pattern.run_begin[block + 1]; ++k) {
+      const CoarsePattern::Run& r = pattern.runs[k];
+      for (int v = 0; v < kVectors; ++v) {
+        const auto part = [&](const float* from) HWY_ATTR {
+          return hn::Sub(hn::LoadU(d, from + r.end + v * lanes), hn::LoadU(d, from + r.first + v * lanes));
+        };
+        sums[1][v] = hn::Add(sums[1][v], part(sum));
+        sums[2][v] = hn::Add(sums[2][v], part(square));
+      }
+    }
+    for (int q = 0; q < kSums; ++q)
+      for (int v = 0; v < kVectors; ++v) {
+        all[q][v] = hn::Add(all[q][v], sums[q][v]);
+        for (int side = 0; side < CoarsePattern::kSides; ++side)
+          if (CoarsePattern::is_at(block, side))
+            of_side[side][q][v] = hn::Add(of_side[side][q][v], sums[q][v]);
+      }
+  }
   for (int v = 0; v < kVectors; ++v) {
-    const V variation = hn::NegMulAdd(hn::Mul(sums[v], sums[v]), one_n, squares[v]);
-    const V score = hn::Div(products[v], hn::Sqrt(hn::Mul(energy, hn::Max(variation, least))));
-    hn::StoreU(score, d, scores + v * lanes);
+    V best = hn::Set(d, -1.0F);
+    for (int p = 0; p <= CoarsePattern::kSides; ++p) {
+      const CoarsePattern::Part& part = pattern.parts[p];
+      if (part.weight == 0) continue;
+      const auto of_part = [&](int q) HWY_ATTR {
+        return p == 0 ? all[q][v] : hn::Sub(all[q][v], of_side[p - 1][q][v]);
+      };
+      const V values_sum = of_part(1);
+      const V variation = hn::NegMulAdd(hn::Mul(values_sum, values_sum), hn::Set(d, 1 / part.n), of_part(2));
+      const V least = hn::Set(d, rules.least_variance * part.n);
+      const V both = hn::NegMulAdd(values_sum, hn::Set(d, part.t / part.n), of_part(0));
+      V score = hn::Div(hn::Mul(hn::Set(d, part.weight), both),
+                        hn::Sqrt(hn::Mul(hn::Set(d, part.tt), hn::Max(variation, least))));
+      if (rules.any_polarity) score = hn::Abs(score);
+      best = hn::Max(best, score);
+    }
+    hn::StoreU(best, d, scores + v * lanes);
   }
 }
 
 /// Scores of the visible pixels.
 void correlate_part(const CoarseImage& image, const CoarsePattern& pattern, std::ptrdiff_t at,
-                    float least_variance, float* HWY_RESTRICT scores) {
+                    const CoarseRules& rules, float* HWY_RESTRICT scores) {
   const D d;
-  V n = hn::Zero(d), st = n, tt = n, sv = n, vv = n, tv = n;
-  for (const CoarsePattern::Element& e : pattern.elements) {
-    const V t = hn::Set(d, e.t);
-    const V value = hn::LoadU(d, image.values.data() + at + e.offset);
-    const V counts = hn::LoadU(d, image.counts.data() + at + e.offset);
-    n = hn::Add(n, counts);
-    st = hn::MulAdd(t, counts, st);
-    tt = hn::MulAdd(hn::Mul(t, t), counts, tt);
-    sv = hn::Add(sv, value);
-    vv = hn::Add(vv, hn::LoadU(d, image.squares.data() + at + e.offset));
-    tv = hn::MulAdd(t, value, tv);
+  enum { kN, kT, kTT, kV, kVV, kTV, kSums };
+  V all[kSums], of_side[CoarsePattern::kSides][kSums];
+  for (V& one : all) one = hn::Zero(d);
+  for (auto& side : of_side)
+    for (V& one : side) one = hn::Zero(d);
+  for (int block = 0; block < CoarsePattern::kBlocks; ++block) {
+    V n = hn::Zero(d), st = n, tt = n, sv = n, vv = n, tv = n;
+    for (std::size_t k = pattern.element_begin[block]; k < pattern.element_begin[block + 1]; ++k) {
+      const CoarsePattern::Element& e = pattern.elements[k];
+      const V t = hn::Set(d, e.t);
+      const V value = hn::LoadU(d, image.values.data() + at + e.offset);
+      const V counts = hn::LoadU(d, image.counts.data() + at + e.offset);
+      n = hn::Add(n, counts);
+      st = hn::MulAdd(t, counts, st);
+      tt = hn::MulAdd(hn::Mul(t, t), counts, tt);
+      sv = hn::Add(sv, value);
+      vv = hn::Add(vv, hn::LoadU(d, image.squares.data() + at + e.offset));
+      tv = hn::MulAdd(t, value, tv);
+    }
+    const V sums[kSums] = {n, st, tt, sv, vv, tv};
+    for (int q = 0; q < kSums; ++q) {
+      all[q] = hn::Add(all[q], sums[q]);
+      for (int side = 0; side < CoarsePattern::kSides; ++side)
+        if (CoarsePattern::is_at(block, side)) of_side[side][q] = hn::Add(of_side[side][q], sums[q]);
+    }
   }
-  const V visible = hn::Set(d, kLeastVisible * static_cast<float>(pattern.elements.size()));
-  const V one_n = hn::Div(hn::Set(d, 1.0F), hn::Max(n, hn::Set(d, 1.0F)));
-  const V of_t = hn::NegMulAdd(hn::Mul(st, st), one_n, tt), of_v = hn::NegMulAdd(hn::Mul(sv, sv), one_n, vv);
-  const V both = hn::NegMulAdd(hn::Mul(st, sv), one_n, tv);
-  const V least_v = hn::Mul(hn::Set(d, least_variance), n);
   // What is visible must have a good part of the template's contrast.
-  const V least_t =
-      hn::Mul(hn::Set(d, 0.15F * static_cast<float>(pattern.energy / pattern.elements.size())), n);
-  const auto valid = hn::And(hn::Ge(n, visible), hn::Ge(of_t, least_t));
-  const V score = hn::Div(both, hn::Sqrt(hn::Max(hn::Mul(of_t, hn::Max(of_v, least_v)), hn::Set(d, 1e-20F))));
-  hn::StoreU(hn::IfThenElseZero(valid, score), d, scores);
+  const V contrast = hn::Set(d, 0.15F * static_cast<float>(pattern.energy / pattern.elements.size()));
+  V best = hn::Zero(d);
+  for (int p = 0; p <= CoarsePattern::kSides; ++p) {
+    const CoarsePattern::Part& part = pattern.parts[p];
+    if (part.weight == 0) continue;
+    V sums[kSums];
+    for (int q = 0; q < kSums; ++q) sums[q] = p == 0 ? all[q] : hn::Sub(all[q], of_side[p - 1][q]);
+    const V n = sums[kN], one_n = hn::Div(hn::Set(d, 1.0F), hn::Max(n, hn::Set(d, 1.0F)));
+    const V of_t = hn::NegMulAdd(hn::Mul(sums[kT], sums[kT]), one_n, sums[kTT]);
+    const V of_v = hn::NegMulAdd(hn::Mul(sums[kV], sums[kV]), one_n, sums[kVV]);
+    const V both = hn::NegMulAdd(hn::Mul(sums[kT], sums[kV]), one_n, sums[kTV]);
+    const V least_v = hn::Mul(hn::Set(d, rules.least_variance), n);
+    const V visible = hn::Set(d, kLeastVisible * static_cast<float>(pattern.elements.size()));
+    const auto valid = hn::And(hn::Ge(n, visible), hn::Ge(of_t, hn::Mul(contrast, n)));
+    const V power = hn::Max(hn::Mul(of_t, hn::Max(of_v, least_v)), hn::Set(d, 1e-20F));
+    V score = hn::Div(hn::Mul(hn::Set(d, part.weight), both), hn::Sqrt(power));
+    if (rules.any_polarity) score = hn::Abs(score);
+    best = hn::Max(best, hn::IfThenElseZero(valid, score));
+  }
+  hn::StoreU(best, d, scores);
 }
 
 void correlate_row_any(const CoarseImage& image, const CoarsePattern& pattern, int x, int y, int n,
-                       float least_variance, float* scores) {
+                       const CoarseRules& rules, float* scores) {
   const D d;
   const int lanes = static_cast<int>(hn::Lanes(d));
   const bool inside_y = y + pattern.top >= 0 && y + pattern.bottom < image.height && !image.has_mask;
@@ -275,13 +330,13 @@ void correlate_row_any(const CoarseImage& image, const CoarsePattern& pattern, i
   while (i < n) {
     const std::ptrdiff_t at = image.place(x + i, y);
     if (i + kVectors * lanes <= n && is_whole(x + i, kVectors * lanes)) {
-      correlate_whole<kVectors>(image, pattern, at, least_variance, scores + i);
+      correlate_whole<kVectors>(image, pattern, at, rules, scores + i);
       i += kVectors * lanes;
     } else if (is_whole(x + i, lanes)) {
-      correlate_whole<1>(image, pattern, at, least_variance, scores + i);
+      correlate_whole<1>(image, pattern, at, rules, scores + i);
       i += lanes;
     } else {
-      correlate_part(image, pattern, at, least_variance, scores + i);
+      correlate_part(image, pattern, at, rules, scores + i);
       i += lanes;
     }
   }
@@ -310,8 +365,46 @@ void add_scores(const float* t, const float* values, const float* weights, Score
   HWY_DYNAMIC_DISPATCH(add_scores_block)(t, values, weights, sums);
 }
 void correlate_row(const CoarseImage& image, const CoarsePattern& pattern, int x, int y, int n,
-                   float least_variance, float* scores) {
-  HWY_DYNAMIC_DISPATCH(correlate_row_any)(image, pattern, x, y, n, least_variance, scores);
+                   const CoarseRules& rules, float* scores) {
+  HWY_DYNAMIC_DISPATCH(correlate_row_any)(image, pattern, x, y, n, rules, scores);
+}
+
+CoarseLine line_at(const CoarseImage& image, const CoarsePattern& pattern, int x, int y,
+                   const CoarseRules& rules) {
+  ScoreSums blocks[CoarsePattern::kBlocks];
+  const std::ptrdiff_t at = image.place(x, y);
+  for (int block = 0; block < CoarsePattern::kBlocks; ++block)
+    for (std::size_t k = pattern.element_begin[block]; k < pattern.element_begin[block + 1]; ++k) {
+      const double t = pattern.elements[k].t;
+      const std::ptrdiff_t place = at + pattern.elements[k].offset;
+      const double counts = image.counts[place], v = image.values[place];
+      ScoreSums& s = blocks[block];
+      s.n += counts, s.t += counts * t, s.tt += counts * t * t;
+      s.v += v, s.vv += v * v, s.tv += t * v;
+    }
+  // A fit of all blocks converges from farther away, and finds what is hidden itself unless that is much.
+  constexpr double kNearlyAsWell = 0.8;
+  CoarseLine line;
+  double best = 0, of_all = 0;
+  for (int p = 0; p <= CoarsePattern::kSides; ++p) {
+    ScoreSums s;
+    for (int block = 0; block < CoarsePattern::kBlocks; ++block) {
+      if (!CoarsePattern::has(p, block)) continue;
+      const ScoreSums& b = blocks[block];
+      s.n += b.n, s.t += b.t, s.tt += b.tt, s.v += b.v, s.vv += b.vv, s.tv += b.tv;
+    }
+    if (s.n < 2 || pattern.parts[p].weight == 0) continue;
+    const double tt = s.tt - s.t * s.t / s.n, tv = s.tv - s.t * s.v / s.n;
+    const double vv = std::max(s.vv - s.v * s.v / s.n, rules.least_variance * s.n);
+    double score = tt > 0 && vv > 0 ? tv / std::sqrt(tt * vv) : 0;
+    if (rules.any_polarity) score = std::abs(score);
+    if (p == 0) of_all = score;
+    if (!(score > best)) continue;
+    best = score;
+    const double gain = tv / tt;
+    line = {gain, (s.v - gain * s.t) / s.n + image.mean - gain * pattern.mean};
+  }
+  return of_all < kNearlyAsWell * best ? line : CoarseLine{};
 }
 
 }  // namespace dic::match

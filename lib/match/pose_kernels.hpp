@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <dic/shared/pose.hpp>
@@ -12,6 +13,7 @@ namespace dic::match {
 struct PixelList {
   static constexpr int kBlock = 256;  ///< pixels that the kernels take at a time
   int count = 0;
+  double mean = 0;                        ///< grey value
   std::vector<float> xi, eta, t, tx, ty;  ///< position, grey value minus the mean, gradient
 
   std::size_t padded() const { return xi.size(); }
@@ -54,13 +56,24 @@ struct CoarseImage {
   std::ptrdiff_t stride = 0;
   std::vector<float> values, squares, counts;  ///< grey value minus the mean, its square, 1 = counts
   std::vector<float> sum, sum_squares;         ///< of the pixels to the left, by row
+  double mean = 0;                             ///< grey value
   bool has_mask = false;                       ///< some pixels inside do not count
 
   std::ptrdiff_t place(int x, int y) const { return (y + margin) * stride + x + margin; }
 };
 
 /// The template at one pose of the coarsest level: pixels relative to its centre.
+///
+/// It consists of 3 x 3 blocks, so that what fits is found although something hides a side of the part: parts
+/// of the pattern are all blocks, and all but those at the left, right, upper or lower side.
 struct CoarsePattern {
+  static constexpr int kBlocks = 9, kSides = 4;
+  /// True if the block, counted by rows, lies at the side.
+  static constexpr bool is_at(int block, int side) {
+    return (side < 2 ? block % 3 : block / 3) == 2 * (side % 2);
+  }
+  /// True if a part has the block. Part 0 has all, part 1 + side those that do not lie at the side.
+  static constexpr bool has(int part, int block) { return part == 0 || !is_at(block, part - 1); }
   struct Element {
     std::ptrdiff_t offset;
     float t;  ///< grey value minus the mean of the pattern
@@ -68,15 +81,36 @@ struct CoarsePattern {
   struct Run {
     std::ptrdiff_t first, end;  ///< offsets in the same row
   };
-  std::vector<Element> elements;
-  std::vector<Run> runs;
+  struct Part {
+    float n = 0, t = 0, tt = 0;  ///< number of pixels, sum of t, sum of squares of its deviations
+    float weight = 0;            ///< factor of the score; 0: the part has too little contrast
+  };
+  std::vector<Element> elements;  ///< by block
+  std::vector<Run> runs;          ///< by block
+  std::array<std::size_t, kBlocks + 1> element_begin{}, run_begin{};
+  std::array<Part, 1 + kSides> parts;            ///< all blocks, and without those at each side
   int left = 0, right = 0, top = 0, bottom = 0;  ///< extent
+  double mean = 0;                               ///< grey value
   double energy = 0;                             ///< sum of the squares of t
 };
 
-/// Correlations with the pattern's centre at (x + i, y), i < n; the image must have n + 64 columns of margin.
-/// 0 where too little of the pattern is visible or the image has no contrast.
+/// Demands of a coarse score.
+struct CoarseRules {
+  float least_variance = 0;   ///< of the image; with less contrast the score is low
+  bool any_polarity = false;  ///< negative correlations count as positive ones
+};
+
+/// The best correlation of a part with the pattern's centre at (x + i, y), i < n; the image must have n + 64
+/// columns of margin. 0 where too little of the pattern is visible.
 void correlate_row(const CoarseImage& image, const CoarsePattern& pattern, int x, int y, int n,
-                   float least_variance, float* scores);
+                   const CoarseRules& rules, float* scores);
+
+/// The line image = gain * template + offset of the part that correlates best; gain 0 if all blocks correlate
+/// nearly as well.
+struct CoarseLine {
+  double gain = 0, offset = 0;
+};
+CoarseLine line_at(const CoarseImage& image, const CoarsePattern& pattern, int x, int y,
+                   const CoarseRules& rules);
 
 }  // namespace dic::match

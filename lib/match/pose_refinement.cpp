@@ -17,11 +17,13 @@ constexpr double kTukey = 4.685;       ///< limit in standard deviations: 95 % e
 /// Least limit of the residuals, in contrasts of the template: interpolation misfits at edges must not count
 /// as hidden.
 constexpr double kLeastLimit = 0.35;
-constexpr float kFits = 0.05F;       ///< least weight of a pixel that fits
-constexpr double kLoss = 0.02;       ///< loss of quality by which a step is bad
-constexpr double kLeastShare = 0.2;  ///< share of a bad step below which no shorter one is tried
-constexpr int kMedianPixels = 1024;  ///< pixels of which the median residual is taken
-constexpr int kGroup = 64;           ///< pixels whose residuals may depend on each other
+constexpr float kFits = 0.05F;        ///< least weight of a pixel that fits
+constexpr double kLoss = 0.02;        ///< loss of quality by which a step is bad
+constexpr double kLeastShare = 0.2;   ///< share of a bad step below which no shorter one is tried
+constexpr int kMedianPixels = 1024;   ///< pixels of which the median residual is taken
+constexpr int kGroup = 64;            ///< pixels whose residuals may depend on each other
+constexpr int kMostGroups = 600;      ///< groups of which standard deviations are made, roughly
+constexpr double kLeastSigma = 2e-4;  ///< standard deviation that no fit is better than, px
 
 /// Normal equations of the free parameters, gain and offset.
 ///
@@ -100,6 +102,7 @@ void PoseRefiner::score_all(const PixelList& pixels, PoseFit& fit) {
 void PoseRefiner::set_weights(const PixelList& pixels, bool robust) {
   if (!robust) {
     std::copy(inside_.begin(), inside_.end(), weights_.begin());
+    limit_ = 0;
     return;
   }
   const auto gain = static_cast<float>(gain_), offset = static_cast<float>(offset_);
@@ -115,8 +118,14 @@ void PoseRefiner::set_weights(const PixelList& pixels, bool robust) {
   const auto middle = sorted_.begin() + static_cast<std::ptrdiff_t>(sorted_.size() / 2);
   std::nth_element(sorted_.begin(), middle, sorted_.end());
   const auto limit = static_cast<float>(std::max(kTukey * 1.4826 * *middle, kLeastLimit * contrast));
-  for (std::size_t k = 0; k < pixels.padded(); ++k)
-    weights_[k] = inside_[k] * pose::tukey_weight(values_[k] - gain * pixels.t[k] - offset, limit);
+  limit_ = limit;
+  const float one_limit = 1 / limit;  // Tukey's biweight
+  const float *v = values_.data(), *t = pixels.t.data(), *inside = inside_.data();
+  float* weights = weights_.data();
+  for (std::size_t k = 0; k < pixels.padded(); ++k) {
+    const float q = (v[k] - gain * t[k] - offset) * one_limit, rest = std::max(0.0F, 1 - q * q);
+    weights[k] = inside[k] * rest * rest;
+  }
 }
 
 void PoseRefiner::rate(const PixelList& pixels, const double* products, bool robust, PoseFit& fit) const {
@@ -131,16 +140,6 @@ void PoseRefiner::rate(const PixelList& pixels, const double* products, bool rob
   fit.visible = static_cast<double>(fitting) / std::max(1, pixels.count);
   fit.quality = robust ? std::abs(fit.fit_score) * std::sqrt(std::min(1.0, fit.visible / fit.inside))
                        : std::abs(fit.score);
-}
-
-/// Keeps the inverse of the normal matrix for `with_sigmas`.
-void PoseRefiner::keep_inverse(pose::Freedom freedom, const double* products) {
-  Normal normal(freedom, products, true);
-  double identity[(pose::kTerms - 1) * (pose::kTerms - 1)] = {};
-  for (int i = 0; i < normal.size; ++i) identity[i * normal.size + i] = 1;
-  if (!pose::solve(normal.matrix, normal.size, identity, normal.size)) return;
-  for (int i = 0; i < normal.size; ++i)
-    for (int j = 0; j < normal.size; ++j) inverse_[i][j] = identity[i * normal.size + j];
 }
 
 namespace {
@@ -213,7 +212,7 @@ PoseFit PoseRefiner::refine(const SampleImage& image, const PixelList& pixels, c
   const double origin = level_at(image, pixels, start);
   from.offset -= static_cast<float>(origin);
   bool has_model = plan.gain != 0;  // gain and offset of a weighted fit
-  if (has_model) gain_ = plan.gain, offset_ = plan.offset - origin;
+  if (has_model) gain_ = plan.gain, offset_ = plan.offset + plan.gain * pixels.mean - origin;
   for (int k = 0; k <= plan.most_steps; ++k) {
     if (plan.stop.stop_requested()) throw Cancelled("Template matching was cancelled.");
     const bool robust = k >= plan.robust_from || plan.gain != 0;
@@ -246,13 +245,12 @@ PoseFit PoseRefiner::refine(const SampleImage& image, const PixelList& pixels, c
     share = 1;
     good = *next;
     fit.valid = true;
-    fit.gain = gain_, fit.offset = offset_ + origin;
+    fit.gain = gain_, fit.offset = offset_ + origin - gain_ * pixels.mean;
     highest = std::max(highest, fit.quality);
     best = fit;
     const bool is_last = good.length < plan.tolerance || k == plan.most_steps;
     if (good.length >= plan.tolerance * 0.1) fit.warp = good.applied(fit.warp, plan, 1);
     if (!is_last) continue;
-    keep_inverse(plan.freedom, products);
     return is_within(fit.warp, start, plan) ? fit : best;
   }
   return best;
@@ -275,7 +273,7 @@ double PoseRefiner::gradient_correlation(const SampleImage& image, const PixelLi
     around[k] = values_;
   }
   sample_all(image, pixels, fit.warp);
-  gain_ = fit.gain, offset_ = fit.offset;
+  gain_ = fit.gain, offset_ = fit.offset + fit.gain * pixels.mean;
   set_weights(pixels, true);
   double tt = 0, ii = 0, ti = 0;
   for (int k = 0; k < pixels.count; ++k) {
@@ -287,47 +285,95 @@ double PoseRefiner::gradient_correlation(const SampleImage& image, const PixelLi
   return tt > 0 && ii > 0 ? ti / std::sqrt(tt * ii) : 0;
 }
 
-void PoseRefiner::with_sigmas(const PixelList& pixels, const RefinementPlan& plan, PoseFit& fit) const {
-  // Sandwich estimator: residuals of neighbours depend on each other (interpolated noise, misfit), those of
-  // groups of pixels do not.
-  const int free = pose::parameters(plan.freedom), size = free + 2;
-  double meat[pose::kTerms - 1][pose::kTerms - 1] = {};
-  int groups = 0;
-  for (int begin = 0; begin < pixels.count; begin += kGroup) {
-    double sums[pose::kTerms - 1] = {};
-    const int end = std::min(begin + kGroup, pixels.count);
-    double weight = 0;
-    for (int k = begin; k < end; ++k) {
-      const double residual = values_[k] - gain_ * pixels.t[k] - offset_, r = weights_[k] * residual;
-      weight += weights_[k];
-      const double terms[pose::kTerms - 1] = {pixels.tx[k],
-                                              pixels.ty[k],
-                                              pixels.xi[k] * pixels.tx[k],
-                                              pixels.eta[k] * pixels.tx[k],
-                                              pixels.xi[k] * pixels.ty[k],
-                                              pixels.eta[k] * pixels.ty[k],
-                                              pixels.t[k],
-                                              1};
-      for (int i = 0; i < pose::kTerms - 1; ++i) sums[i] += r * terms[i];
-    }
-    groups += weight > 0;
-    double mine[pose::kTerms - 1] = {};
-    for (int i = 0; i < free; ++i)
-      for (int term = 0; term < pose::kGeometric; ++term)
-        mine[i] += pose::basis(plan.freedom, i, term) * sums[term];
-    mine[free] = sums[pose::kGain], mine[free + 1] = sums[pose::kOffset];
-    for (int i = 0; i < size; ++i)
-      for (int j = 0; j < size; ++j) meat[i][j] += mine[i] * mine[j];
+namespace {
+
+constexpr int kUnknowns = pose::kTerms - 1;
+using Matrix = double[kUnknowns][kUnknowns];
+
+/// Derivatives of one pixel's grey value with respect to the unknowns: free parameters, gain and offset.
+void derivatives(const PixelList& pixels, int k, Freedom freedom, double (&of)[kUnknowns]) {
+  const double tx = pixels.tx[k], ty = pixels.ty[k], xi = pixels.xi[k], eta = pixels.eta[k];
+  const double terms[pose::kGeometric] = {tx, ty, xi * tx, eta * tx, xi * ty, eta * ty};
+  const int free = pose::parameters(freedom);
+  for (int i = 0; i < free; ++i) {
+    of[i] = 0;
+    for (int term = 0; term < pose::kGeometric; ++term) of[i] += pose::basis(freedom, i, term) * terms[term];
   }
-  const double freedom = groups > size ? static_cast<double>(groups) / (groups - size) : groups;
-  double covariance[pose::kTerms - 1][pose::kTerms - 1] = {};
+  of[free] = pixels.t[k], of[free + 1] = 1;
+}
+
+/// Normal matrix and right-hand side of a group of pixels.
+struct GroupSums {
+  Matrix matrix = {};
+  double right[kUnknowns] = {};
+};
+
+/// Change of the unknowns without a group; `all` is the matrix of all groups. False if they do not follow
+/// from all groups.
+bool change_without(const Matrix& all, const GroupSums& group, int size, double (&change)[kUnknowns]) {
+  Matrix rest;
   for (int i = 0; i < size; ++i)
-    for (int j = 0; j < size; ++j) {
-      double sum = 0;
-      for (int p = 0; p < size; ++p)
-        for (int q = 0; q < size; ++q) sum += inverse_[i][p] * meat[p][q] * inverse_[q][j];
-      covariance[i][j] = freedom * sum / (gain_ * gain_);
+    for (int j = 0; j < size; ++j) rest[i][j] = all[i][j] - group.matrix[i][j];
+  std::copy_n(group.right, size, change);
+  if (pose::solve(rest, size, change, 1)) return true;
+  // The group decides alone: its influence on the fit of all groups is the best that is known.
+  for (int i = 0; i < size; ++i) std::copy_n(all[i], size, rest[i]);
+  std::copy_n(group.right, size, change);
+  return pose::solve(rest, size, change, 1);
+}
+
+}  // namespace
+
+/// Factor by which the steps of the robust fit are too short for its residuals, since its weights change with
+/// them (Huber 1981).
+double PoseRefiner::weight_slope() const {
+  if (limit_ <= 0) return 1;
+  double weights = 0, slopes = 0;  // w = (1 - q^2)^2; slope of r w(r) = (1 - q^2) (1 - 5 q^2)
+  for (std::size_t k = 0; k < weights_.size(); ++k) {
+    if (inside_[k] == 0 || weights_[k] == 0) continue;
+    const double rest = std::sqrt(static_cast<double>(weights_[k]));
+    weights += weights_[k];
+    slopes += rest * (5 * rest - 4);
+  }
+  constexpr double kMost = 2;
+  return slopes > 0 ? std::clamp(weights / slopes, 1.0, kMost) : kMost;
+}
+
+void PoseRefiner::with_sigmas(const PixelList& pixels, const RefinementPlan& plan, PoseFit& fit) const {
+  // Delete-a-group jackknife: residuals of neighbours depend on each other (interpolated noise, misfit),
+  // those of groups of pixels do not. Of large templates some of the groups stand for all.
+  const int free = pose::parameters(plan.freedom), size = free + 2;
+  const int all_groups = (pixels.count + kGroup - 1) / kGroup, stride = std::max(1, all_groups / kMostGroups);
+  std::vector<GroupSums> groups;
+  for (int first = 0; first < pixels.count; first += stride * kGroup) {
+    GroupSums& group = groups.emplace_back();
+    for (int k = first; k < std::min(first + kGroup, pixels.count); ++k) {
+      double of[kUnknowns];
+      derivatives(pixels, k, plan.freedom, of);
+      const double residual = values_[k] - gain_ * pixels.t[k] - offset_;
+      for (int i = 0; i < size; ++i) {
+        group.right[i] += weights_[k] * residual * of[i];
+        for (int j = 0; j <= i; ++j) group.matrix[i][j] += weights_[k] * of[i] * of[j];
+      }
     }
+  }
+  Matrix all = {}, covariance = {};
+  for (const GroupSums& group : groups)
+    for (int i = 0; i < size; ++i)
+      for (int j = 0; j <= i; ++j) all[i][j] += group.matrix[i][j];
+  for (const GroupSums& group : groups) {
+    double change[kUnknowns];
+    if (!change_without(all, group, size, change)) continue;
+    for (int i = 0; i < size; ++i)
+      for (int j = 0; j < size; ++j) covariance[i][j] += change[i] * change[j];
+  }
+  const double share = static_cast<double>(groups.size()) / std::max(1, all_groups);
+  const double factor = share * std::pow(weight_slope() / gain_, 2);
+  for (auto& row : covariance)
+    for (double& value : row) value *= factor;
+  // Rounding of grey values and of the interpolation is in no residual.
+  for (int i = 0; i < 2; ++i) covariance[i][i] += kLeastSigma * kLeastSigma;
+  for (int i = 2; i < free; ++i) covariance[i][i] += std::pow(kLeastSigma / std::max(1.0, plan.rim), 2);
   const pose::Warp& w = fit.warp;
   const auto variance = [&](double a, double b) {
     return a * a * covariance[0][0] + 2 * a * b * covariance[0][1] + b * b * covariance[1][1];

@@ -30,7 +30,7 @@ struct PoseFit {
   double score = 0;      ///< correlation of all pixels inside the image
   double fit_score = 0;  ///< correlation with the weights of the last step
   double quality = 0;    ///< |score|, or |fit_score| times the root of the share of pixels inside that fit
-  double gain = 1, offset = 0;  ///< of the image's grey levels against the template's, whose mean is 0
+  double gain = 1, offset = 0;  ///< image = gain * template + offset
   double visible = 0;           ///< share of the template's pixels that are inside the image and fit
   double inside = 0;            ///< share that is inside the image
   double sigma_x = 0, sigma_y = 0, sigma_radians = 0, sigma_log_scale = 0;  ///< only from `with_sigmas`
@@ -56,11 +56,11 @@ class PoseRefiner {
   void score_all(const PixelList& pixels, PoseFit& fit);
   void set_weights(const PixelList& pixels, bool robust);
   void rate(const PixelList& pixels, const double* products, bool robust, PoseFit& fit) const;
-  void keep_inverse(pose::Freedom freedom, const double* products);
+  double weight_slope() const;
 
   std::vector<float> values_, inside_, weights_, sorted_;
   double gain_ = 1, offset_ = 0;
-  double inverse_[pose::kTerms - 1][pose::kTerms - 1] = {};  ///< of the normal matrix of the last step
+  double limit_ = 0;  ///< residual from which pixels of the last step do not count; 0: all count
 };
 
 }  // namespace dic::match

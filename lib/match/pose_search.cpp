@@ -21,12 +21,13 @@ constexpr int kTileRows = 32, kTileColumns = 62;  ///< places that one task sear
 constexpr double kScoreRounding = 1e-6;
 constexpr int kPadded = 64 + 64;        ///< columns of a row of scores: the tile, its border, whole vectors
 constexpr int kMostCandidates = 600;    ///< of the coarsest level, but
+constexpr int kFewCandidates = 16;      ///< where one match is searched near an earlier pose
 constexpr int kCandidatesPerMatch = 6;  ///< at least so many per match that is wanted
 constexpr int kFullContext = 12;        ///< px around an instance of which the spline is made
 constexpr double kMinutePixels = 6;  ///< tolerance of the ends of ranges, in px at the rim of full resolution
 
 /// Correlation of the gradients of a part that is surely there; less reduces the score.
-constexpr double kStructure = 0.9;
+constexpr double kStructure = 0.75;
 
 double normalized(double degrees) {
   const double turned = std::remainder(degrees, 360.0);
@@ -59,6 +60,7 @@ CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int mar
   double mean = 0;
   for (const float v : from.values) mean += v;
   mean /= static_cast<double>(std::max<std::size_t>(1, from.values.size()));
+  image.mean = mean;
   for (int y = 0; y < from.height; ++y) {
     const std::ptrdiff_t first = image.place(0, y);
     double sum = 0, squares = 0;
@@ -162,8 +164,8 @@ double PoseSearch::threshold_at(int level) const {
 }
 
 std::vector<PoseSearch::Candidate> PoseSearch::coarse(const ImagePyramid& pyramid,
-                                                      const std::vector<int>& wanted,
-                                                      const SearchLimit& limit) {
+                                                      const std::vector<int>& wanted, const Effort& effort) {
+  const SearchLimit& limit = effort.limit;
   const int level = template_.top();
   const int poses = static_cast<int>(angles_.size() * scales_.size());
   const int turns = static_cast<int>(angles_.size()), sizes = static_cast<int>(scales_.size());
@@ -180,7 +182,8 @@ std::vector<PoseSearch::Candidate> PoseSearch::coarse(const ImagePyramid& pyrami
   });
   std::vector<char> is_wanted(poses, 0);
   for (const int p : wanted) is_wanted[p] = 1;
-  const auto least_variance = static_cast<float>(1e-3 * variance(image) + 1e-12);
+  const CoarseRules rules{.least_variance = static_cast<float>(1e-3 * variance(image) + 1e-12),
+                          .any_polarity = options_.ignore_polarity};
   const int tiles_x = (image.width + kTileColumns - 1) / kTileColumns;
   const int tiles_y = (image.height + kTileRows - 1) / kTileRows;
   const auto threshold = static_cast<float>(top_threshold());
@@ -200,9 +203,7 @@ std::vector<PoseSearch::Candidate> PoseSearch::coarse(const ImagePyramid& pyrami
         for (const int p : wanted) {
           float* plane = scores.data() + static_cast<std::ptrdiff_t>(p) * kPlane;
           for (int j = 0; j < rows; ++j)
-            correlate_row(image, patterns_[p], x0, y0 + j, columns, least_variance, plane + j * kPadded);
-          if (options_.ignore_polarity)
-            for (int k = 0; k < rows * kPadded; ++k) plane[k] = std::abs(plane[k]);
+            correlate_row(image, patterns_[p], x0, y0 + j, columns, rules, plane + j * kPadded);
           if (p % 16 == 15 && limit.is_over()) return;
         }
         const auto is_highest = [&](int p, int at, float value, bool earlier) {
@@ -255,8 +256,16 @@ std::vector<PoseSearch::Candidate> PoseSearch::coarse(const ImagePyramid& pyrami
     if (a.warp.center_x != b.warp.center_x) return a.warp.center_x < b.warp.center_x;
     return a.angle < b.angle;
   });
-  const std::size_t most = std::max(kMostCandidates, kCandidatesPerMatch * options_.max_matches);
+  const std::size_t most =
+      effort.is_fast ? kFewCandidates : std::max(kMostCandidates, kCandidatesPerMatch * options_.max_matches);
   if (all.size() > most) all.resize(most);
+  pool_.parallel_for(std::ssize(all), 1, [&](std::int64_t k, std::int64_t, int) {
+    const pose::Warp place = pose::at_level(all[k].warp, level);
+    const CoarseLine line = line_at(image, patterns_[all[k].scale * turns + all[k].angle],
+                                    static_cast<int>(std::lround(place.center_x)),
+                                    static_cast<int>(std::lround(place.center_y)), rules);
+    all[k].gain = line.gain, all[k].offset = line.offset;
+  });
   return all;
 }
 
@@ -282,7 +291,7 @@ void PoseSearch::refine_level(const ImagePyramid& image, int level, std::vector<
   const RefinementPlan plan{.freedom = freedom_,
                             .any_polarity = options_.ignore_polarity,
                             .robust_from = is_top ? 4 : 1,
-                            .most_steps = is_top ? 9 : 6,
+                            .most_steps = 10,
                             .tolerance = 0.05,
                             .rim = source.rim,
                             .stop = limit.stop()};
@@ -325,6 +334,23 @@ bool PoseSearch::is_in_range(const pose::Warp& warp) const {
   return !options_.scale_range || (scale >= options_.scale_range->min * (1 - slack) &&
                                    scale <= options_.scale_range->max * (1 + slack));
 }
+
+namespace {
+
+/// The best fit of steps that do not converge, with the weights and residuals of its pose.
+PoseFit best_of_steps(const SampleImage& image, const PixelList& pixels, const pose::Warp& start,
+                      RefinementPlan plan, PoseRefiner& refiner) {
+  plan.keeps_best = true;
+  const PoseFit best = refiner.refine(image, pixels, start, plan);
+  if (!best.valid) return best;
+  plan.gain = best.gain, plan.offset = best.offset;
+  plan.most_steps = 0;
+  PoseFit fit = refiner.refine(image, pixels, best.warp, plan);
+  fit.warp = best.warp;
+  return fit;
+}
+
+}  // namespace
 
 std::optional<PoseSearch::Refined> PoseSearch::refine_full(const ImagePyramid& image,
                                                            const Candidate& candidate, const Effort& effort,
@@ -397,6 +423,7 @@ std::optional<PoseSearch::Refined> PoseSearch::refine_full(const ImagePyramid& i
     plan.most_steps = 20;
     plan.keeps_best = false;
     fit = refiner.refine(from, last, warp, plan);
+    if (!fit.valid) fit = best_of_steps(from, last, warp, plan, refiner);
     if (!fit.valid) return std::nullopt;
   }
   refiner.with_sigmas(last, plan, fit);
@@ -471,7 +498,7 @@ std::optional<Match> PoseSearch::finish(const ImagePyramid& image, const Candida
 MatchResult PoseSearch::find(ImagePyramid& image, const Match& pose, const SearchLimit& limit) {
   std::vector<int> all(angles_.size() * scales_.size());
   std::iota(all.begin(), all.end(), 0);
-  return find(image, pose, all, {limit});
+  return find(image, pose, all, {limit, options_.max_matches});
 }
 
 MatchResult PoseSearch::find_near(ImagePyramid& image, const Match& last, const SearchLimit& limit) {
@@ -485,7 +512,7 @@ MatchResult PoseSearch::find_near(ImagePyramid& image, const Match& last, const 
                            (!options_.scale_range || std::abs(std::log(scales_[s] / last.scale)) <= near);
       if (is_near) poses.push_back(static_cast<int>(s * angles_.size() + a));
     }
-  return find(image, last, poses, {limit, true});
+  return find(image, last, poses, {limit, 1, true});
 }
 
 /// Takes the next candidates, at most one per thread, that do not overlap an accepted match.
@@ -507,7 +534,7 @@ MatchResult PoseSearch::find(ImagePyramid& image, const Match& pose, const std::
   MatchResult result;
   image.require(template_.top(), pool_);
   if (template_.top() == 0) image.require_full(pool_);
-  std::vector<Candidate> candidates = coarse(image, poses, limit);
+  std::vector<Candidate> candidates = coarse(image, poses, effort);
   if (!candidates.empty()) result.best_score = candidates.front().score;
   for (int level = template_.top(); level >= 1 && !candidates.empty(); --level)
     refine_level(image, level, candidates, limit);
@@ -525,10 +552,10 @@ MatchResult PoseSearch::find(ImagePyramid& image, const Match& pose, const std::
       if (match->score >= options_.threshold - kScoreRounding) found.push_back(*match);
     }
     std::ranges::stable_sort(found, [](const Match& a, const Match& b) { return a.score > b.score; });
-    result.matches = suppress_non_maxima(found, options_.max_overlap, options_.max_matches);
+    result.matches = suppress_non_maxima(found, options_.max_overlap, effort.matches);
     // Full resolution raises the quality of later candidates by less than this.
     constexpr double kRise = 0.05;
-    if (static_cast<int>(result.matches.size()) == options_.max_matches && next < candidates.size() &&
+    if (static_cast<int>(result.matches.size()) == effort.matches && next < candidates.size() &&
         candidates[next].score < result.matches.back().score - kRise)
       break;
   }

@@ -66,6 +66,7 @@ class PoseSearch {
   /// How much a search may cost.
   struct Effort {
     const SearchLimit& limit;
+    int matches = 1;       ///< largest number that is wanted
     bool is_fast = false;  ///< large templates count with some of their pixels
   };
   struct Refined {
@@ -77,7 +78,7 @@ class PoseSearch {
                    const Effort& effort);
   /// poses: indices of the coarse poses, by scale, then angle.
   std::vector<Candidate> coarse(const ImagePyramid& image, const std::vector<int>& poses,
-                                const SearchLimit& limit);
+                                const Effort& effort);
   void refine_level(const ImagePyramid& image, int level, std::vector<Candidate>& candidates,
                     const SearchLimit& limit);
   std::optional<Match> finish(const ImagePyramid& image, const Candidate& candidate, const Match& pose,

@@ -1,6 +1,7 @@
 #include "match/pose_template.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -9,14 +10,17 @@ namespace {
 
 constexpr int kLeastSide = 11;       ///< of the smaller side at the coarsest level, px, but
 constexpr int kLeastNarrowSide = 5;  ///< of elongated templates, if
-constexpr int kLeastPixels = 130;    ///< so many pixels are left
+constexpr int kLeastPixels = 110;    ///< so many pixels are left
 /// Least contrast of the coarsest level, as a fraction of that of full resolution: fine textures average out.
 constexpr double kLeastContrast = 0.2;
-constexpr int kListPixels = 2000;   ///< pixels of the lists of levels, roughly
-constexpr int kManyPixels = 30000;  ///< pixels of the longer list of full resolution
-constexpr int kTile = 8;            ///< pixels of a list are ordered by tiles of this size
-constexpr int kOutlineFrom = 24;    ///< templates from this size on lose their outermost pixels
-constexpr double kSymmetric = 0.6;  ///< least correlation of a template with its turned copy
+constexpr int kListPixels = 2000;            ///< pixels of the lists of levels, roughly
+constexpr int kManyPixels = 30000;           ///< pixels of the longer list of full resolution
+constexpr int kTile = 8;                     ///< pixels of a list are ordered by tiles of this size
+constexpr int kOutlineFrom = 24;             ///< templates from this size on lose their outermost pixels
+constexpr double kSymmetric = 0.3;           ///< least correlation of a template with its turned copy
+constexpr int kLeastPartPixels = 60;         ///< of a part of the coarsest pattern that is compared alone
+constexpr double kLeastPartContrast = 0.25;  ///< of such a part, as a share of the variance of the pattern
+constexpr float kPartWeight = 0.95F;         ///< of its score: less resembles more
 
 struct Pixel {
   int x, y;
@@ -43,6 +47,7 @@ PixelList list_of(const TemplateLevel& level, const std::vector<Pixel>& pixels) 
   double mean = 0;
   for (const Pixel& p : pixels) mean += level.values.row(p.y)[p.x];
   mean /= std::max<std::size_t>(1, pixels.size());
+  list.mean = mean;
   for (std::size_t k = 0; k < pixels.size(); ++k) {
     const Pixel& p = pixels[k];
     list.xi[k] = static_cast<float>(p.x - level.center_x);
@@ -143,6 +148,36 @@ double similarity_to_turned(const TemplateLevel& level, double radians) {
   return power > 0 ? (n * ab - a * b) / std::sqrt(power) : 0;
 }
 
+/// Subtracts the mean and sums up the parts.
+void set_parts(CoarsePattern& pattern) {
+  const auto count = static_cast<double>(std::max<std::size_t>(1, pattern.elements.size()));
+  double sum = 0;
+  for (const CoarsePattern::Element& e : pattern.elements) sum += e.t;
+  pattern.mean = sum / count;
+  for (CoarsePattern::Element& e : pattern.elements) {
+    e.t -= static_cast<float>(pattern.mean);
+    pattern.energy += static_cast<double>(e.t) * e.t;
+  }
+  for (int p = 0; p <= CoarsePattern::kSides; ++p) {
+    double n = 0, t = 0, tt = 0;
+    for (int block = 0; block < CoarsePattern::kBlocks; ++block) {
+      if (!CoarsePattern::has(p, block)) continue;
+      for (std::size_t k = pattern.element_begin[block]; k < pattern.element_begin[block + 1]; ++k) {
+        const double value = pattern.elements[k].t;
+        ++n, t += value, tt += value * value;
+      }
+    }
+    if (n < 1) continue;
+    tt -= t * t / n;
+    const bool is_enough =
+        p == 0 ? tt > 0 : n >= kLeastPartPixels && tt / n >= kLeastPartContrast * pattern.energy / count;
+    pattern.parts[p] = {static_cast<float>(n), static_cast<float>(t), static_cast<float>(tt),
+                        !is_enough ? 0.0F
+                        : p == 0   ? 1.0F
+                                   : kPartWeight};
+  }
+}
+
 }  // namespace
 
 PoseTemplate::PoseTemplate(const Template& source, double least_scale, core::ThreadPool& pool) {
@@ -164,7 +199,7 @@ PoseTemplate::PoseTemplate(const Template& source, double least_scale, core::Thr
         static_cast<double>(std::count(next.mask.values.begin(), next.mask.values.end(), 1.0F));
     const double aspect = static_cast<double>(std::max(next.values.width, next.values.height)) /
                           std::max(1, std::min(next.values.width, next.values.height));
-    if (area < kLeastPixels || side < (aspect > 2 ? kLeastNarrowSide : kLeastSide)) break;
+    if (area < kLeastPixels || side < (aspect > 1.8 ? kLeastNarrowSide : kLeastSide)) break;
     next.center_x = (last.center_x - 0.5) / 2;
     next.center_y = (last.center_y - 0.5) / 2;
     finish(next);
@@ -188,31 +223,36 @@ CoarsePattern PoseTemplate::coarse_pattern(double radians, double scale, std::pt
   CoarsePattern pattern;
   pattern.left = pattern.top = reach;
   pattern.right = pattern.bottom = -reach;
-  double sum = 0;
+  std::array<std::vector<CoarsePattern::Element>, CoarsePattern::kBlocks> elements;
+  std::array<std::vector<CoarsePattern::Run>, CoarsePattern::kBlocks> runs;
+  const auto third = [](double position, int size) {
+    return std::clamp(static_cast<int>(3 * (position + 0.5) / size), 0, 2);
+  };
   for (int j = -reach; j <= reach; ++j) {
-    bool in_run = false;
+    int last = -1;  // block of the pixel to the left
     for (int i = -reach; i <= reach; ++i) {
       const double x = level.center_x + c * i + s * j, y = level.center_y - s * i + c * j;
       if (!counts_at(level.mask, x, y)) {
-        in_run = false;
+        last = -1;
         continue;
       }
       const std::ptrdiff_t offset = j * stride + i;
-      if (!in_run) pattern.runs.push_back({offset, offset});
-      in_run = true;
-      pattern.runs.back().end = offset + 1;
-      pattern.elements.push_back({offset, value_at(level.values, x, y)});
-      sum += pattern.elements.back().t;
+      const int block = 3 * third(y, level.values.height) + third(x, level.values.width);
+      if (block != last) runs[block].push_back({offset, offset});
+      last = block;
+      runs[block].back().end = offset + 1;
+      elements[block].push_back({offset, value_at(level.values, x, y)});
       pattern.left = std::min(pattern.left, i), pattern.right = std::max(pattern.right, i);
       pattern.top = std::min(pattern.top, j), pattern.bottom = std::max(pattern.bottom, j);
     }
   }
-  const auto mean =
-      static_cast<float>(sum / static_cast<double>(std::max<std::size_t>(1, pattern.elements.size())));
-  for (CoarsePattern::Element& e : pattern.elements) {
-    e.t -= mean;
-    pattern.energy += static_cast<double>(e.t) * e.t;
+  for (int block = 0; block < CoarsePattern::kBlocks; ++block) {
+    pattern.elements.insert(pattern.elements.end(), elements[block].begin(), elements[block].end());
+    pattern.runs.insert(pattern.runs.end(), runs[block].begin(), runs[block].end());
+    pattern.element_begin[block + 1] = pattern.elements.size();
+    pattern.run_begin[block + 1] = pattern.runs.size();
   }
+  set_parts(pattern);
   return pattern;
 }
 

@@ -5,6 +5,7 @@
 #include <dic/match.hpp>
 #include <dic/shared/pose.hpp>
 #include <numbers>
+#include <random>
 
 #include "support/match_support.hpp"
 
@@ -146,6 +147,77 @@ TEST(Pose, HiddenPixelsLoseTheirWeight) {
   ASSERT_EQ(result.matches.size(), 1U);
   expect_at(result.matches[0], place, 0.05, 0.1, 0);
   EXPECT_LT(result.matches[0].visible, 0.9);
+}
+
+TEST(Pose, CoversOfAnyGreyAtAnySideAreSurvived) {
+  // The cover's contrast against the part is much larger than that of the part, so that all pixels together
+  // do not resemble it.
+  const Place place{.x = 150.3, .y = 110.8, .degrees = 0};
+  const int left = 150 - kTemplateWidth / 2, top = 111 - kTemplateHeight / 2;
+  const struct {
+    int x, y, width, height;
+  } covers[] = {{left, top, 12, kTemplateHeight},
+                {left + kTemplateWidth - 12, top, 12, kTemplateHeight},
+                {left, top, kTemplateWidth, 9},
+                {left, top + kTemplateHeight - 9, kTemplateWidth, 9}};
+  for (const auto& cover : covers)
+    for (const std::uint8_t grey : {0, 255}) {
+      SCOPED_TRACE(std::to_string(cover.x) + ", " + std::to_string(cover.y) + ", grey " +
+                   std::to_string(grey));
+      Image image = scene({place});
+      for (int y = 0; y < cover.height; ++y)
+        std::fill_n(image.row<std::uint8_t>(cover.y + y) + cover.x, cover.width, grey);
+      const Image wanted = part_image();
+      const MatchResult result = find_one(wanted, image, any_angle());
+      ASSERT_EQ(result.matches.size(), 1U);
+      expect_at(result.matches[0], place, 0.05, 0.1, 0);
+      EXPECT_NEAR(result.matches[0].visible, 0.8, 0.08);
+    }
+}
+
+TEST(Pose, SigmasAreTheScatter) {
+  const Image wanted = part_image();
+  std::mt19937 random(11);
+  std::normal_distribution<double> noise(0, 3);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  constexpr int kCount = 60;
+  int within = 0;
+  double worst = 0;
+  for (int k = 0; k < kCount; ++k) {
+    const Place place{
+        .x = 100 + 100 * uniform(random), .y = 100 + 40 * uniform(random), .degrees = 360 * uniform(random)};
+    Image image = scene({place});
+    for (int y = 0; y < kHeight; ++y)
+      for (int x = 0; x < kWidth; ++x) {
+        std::uint8_t& grey = image.row<std::uint8_t>(y)[x];
+        grey = static_cast<std::uint8_t>(std::lround(std::clamp(grey + noise(random), 0.0, 255.0)));
+      }
+    const MatchResult result = find_one(wanted, image, any_angle());
+    ASSERT_EQ(result.matches.size(), 1U);
+    const Match& m = result.matches[0];
+    const double turn = std::remainder(m.rotation_deg - place.degrees, 360);
+    for (const auto& [error, sigma] :
+         {std::pair{m.center_x - place.x, m.sigma_x}, std::pair{m.center_y - place.y, m.sigma_y},
+          std::pair{turn, m.sigma_rotation_deg}}) {
+      within += std::abs(error) <= sigma;
+      worst = std::max(worst, std::abs(error) / sigma);
+    }
+  }
+  EXPECT_NEAR(within / (3.0 * kCount), 0.68, 0.12);
+  EXPECT_LT(worst, 4.5);
+}
+
+TEST(Pose, ResultsDoNotDependOnTheNumberOfLevels) {
+  const Place place{.x = 150.3, .y = 110.8, .degrees = 33.3, .scale = 1.01};
+  const Image image = scene({place}), wanted = part_image();
+  // The smallest scale decides how often the template can be halved.
+  for (const double least : {0.3, 0.5, 0.9}) {
+    MatchOptions options = any_angle();
+    options.scale_range = {least, 1.1};
+    const MatchResult result = find_one(wanted, image, options);
+    ASSERT_EQ(result.matches.size(), 1U) << least;
+    expect_at(result.matches[0], place, 0.015, 0.03, 0.001);
+  }
 }
 
 TEST(Pose, PolarityMayBeIgnored) {

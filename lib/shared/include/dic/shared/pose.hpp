@@ -104,13 +104,6 @@ DIC_HOST_DEVICE inline void geometric_step(Freedom freedom, const double* free, 
   step[2] = change.xx - 1, step[3] = change.xy, step[4] = change.yx, step[5] = change.yy - 1;
 }
 
-/// Tukey's biweight: weight of a residual, `limit` = where it becomes 0.
-template <typename T>
-DIC_HOST_DEVICE T tukey_weight(T residual, T limit) {
-  const T q = residual / limit, rest = 1 - q * q;
-  return rest > 0 ? rest * rest : T{0};
-}
-
 /// Solves A x = b for several right-hand sides by Cholesky's method, in place: `a` (n x n, lower triangle
 /// used) becomes its factor, `b` (columns x n) the solution. False where A is not positive definite.
 template <int kMax>
