@@ -278,14 +278,19 @@ void correlate_part(const CoarseImage& image, const CoarsePattern& pattern, std:
     for (std::size_t k = pattern.element_begin[block]; k < pattern.element_begin[block + 1]; ++k) {
       const CoarsePattern::Element& e = pattern.elements[k];
       const V t = hn::Set(d, e.t);
-      const V value = hn::LoadU(d, image.values.data() + at + e.offset);
-      const V counts = hn::LoadU(d, image.counts.data() + at + e.offset);
-      n = hn::Add(n, counts);
-      st = hn::MulAdd(t, counts, st);
-      tt = hn::MulAdd(hn::Mul(t, t), counts, tt);
-      sv = hn::Add(sv, value);
-      vv = hn::Add(vv, hn::LoadU(d, image.squares.data() + at + e.offset));
-      tv = hn::MulAdd(t, value, tv);
+      const V counted = hn::Mul(t, hn::LoadU(d, image.counts.data() + at + e.offset));
+      st = hn::Add(st, counted);
+      tt = hn::MulAdd(t, counted, tt);
+      tv = hn::MulAdd(t, hn::LoadU(d, image.values.data() + at + e.offset), tv);
+    }
+    for (std::size_t k = pattern.run_begin[block]; k < pattern.run_begin[block + 1]; ++k) {
+      const CoarsePattern::Run& r = pattern.runs[k];
+      const auto part = [&](const std::vector<float>& from) HWY_ATTR {
+        return hn::Sub(hn::LoadU(d, from.data() + at + r.end), hn::LoadU(d, from.data() + at + r.first));
+      };
+      n = hn::Add(n, part(image.number));
+      sv = hn::Add(sv, part(image.sum));
+      vv = hn::Add(vv, part(image.sum_squares));
     }
     const V sums[kSums] = {n, st, tt, sv, vv, tv};
     for (int q = 0; q < kSums; ++q) {

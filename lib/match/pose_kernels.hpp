@@ -54,10 +54,10 @@ void add_scores(const float* t, const float* values, const float* weights, Score
 struct CoarseImage {
   int width = 0, height = 0, margin = 0;
   std::ptrdiff_t stride = 0;
-  std::vector<float> values, squares, counts;  ///< grey value minus the mean, its square, 1 = counts
-  std::vector<float> sum, sum_squares;         ///< of the pixels to the left, by row
-  double mean = 0;                             ///< grey value
-  bool has_mask = false;                       ///< some pixels inside do not count
+  std::vector<float> values, squares, counts;   ///< grey value minus the mean, its square, 1 = counts
+  std::vector<float> sum, sum_squares, number;  ///< of the pixels to the left that count, by row
+  double mean = 0;                              ///< grey value
+  bool has_mask = false;                        ///< some pixels inside do not count
 
   std::ptrdiff_t place(int x, int y) const { return (y + margin) * stride + x + margin; }
 };

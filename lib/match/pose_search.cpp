@@ -21,13 +21,22 @@ constexpr int kTileRows = 32, kTileColumns = 62;  ///< places that one task sear
 constexpr double kScoreRounding = 1e-6;
 constexpr int kPadded = 64 + 64;        ///< columns of a row of scores: the tile, its border, whole vectors
 constexpr int kMostCandidates = 600;    ///< of the coarsest level, but
+constexpr double kRise = 0.05;          ///< amount by which full resolution may raise a score, and
+constexpr double kFall = 0.1;           ///< by which it may lower one
 constexpr int kFewCandidates = 16;      ///< where one match is searched near an earlier pose
 constexpr int kCandidatesPerMatch = 6;  ///< at least so many per match that is wanted
 constexpr int kFullContext = 12;        ///< px around an instance of which the spline is made
 constexpr double kMinutePixels = 6;  ///< tolerance of the ends of ranges, in px at the rim of full resolution
 
-/// Correlation of the gradients of a part that is surely there; less reduces the score.
-constexpr double kStructure = 0.75;
+/// Correlation of the gradients below which the score is reduced. Few pixels correlate by chance, so that
+/// small templates demand more: kStructureOfFew up to kFew pixels, falling to kStructure at kMany.
+constexpr double kStructure = 0.75, kStructureOfFew = 0.9;
+constexpr int kFew = 900, kMany = 2000;
+
+double demanded_structure(int pixels) {
+  const double share = std::clamp(static_cast<double>(pixels - kFew) / (kMany - kFew), 0.0, 1.0);
+  return kStructureOfFew + share * (kStructure - kStructureOfFew);
+}
 
 double normalized(double degrees) {
   const double turned = std::remainder(degrees, 360.0);
@@ -55,7 +64,8 @@ CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int mar
   image.width = from.width, image.height = from.height, image.margin = margin;
   image.stride = from.width + 2 * margin + kPadded;
   const std::size_t size = static_cast<std::size_t>(image.stride) * (from.height + 2 * margin);
-  for (auto* plane : {&image.values, &image.squares, &image.counts, &image.sum, &image.sum_squares})
+  for (auto* plane :
+       {&image.values, &image.squares, &image.counts, &image.sum, &image.sum_squares, &image.number})
     plane->assign(size + kPadded, 0.0F);
   double mean = 0;
   for (const float v : from.values) mean += v;
@@ -63,7 +73,7 @@ CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int mar
   image.mean = mean;
   for (int y = 0; y < from.height; ++y) {
     const std::ptrdiff_t first = image.place(0, y);
-    double sum = 0, squares = 0;
+    double sum = 0, squares = 0, number = 0;
     for (int x = 0; x < from.width; ++x) {
       const bool counts = !mask || mask->row(y)[x] != 0;
       image.has_mask |= !counts;
@@ -73,10 +83,14 @@ CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int mar
       image.counts[first + x] = counts ? 1.0F : 0.0F;
       image.sum[first + x] = static_cast<float>(sum);
       image.sum_squares[first + x] = static_cast<float>(squares);
+      image.number[first + x] = static_cast<float>(number);
+      number += counts;
       sum += v, squares += static_cast<double>(v) * v;
     }
-    image.sum[first + from.width] = static_cast<float>(sum);
-    image.sum_squares[first + from.width] = static_cast<float>(squares);
+    const std::ptrdiff_t behind = first + from.width, count = margin + kPadded;
+    std::fill_n(image.sum.begin() + behind, count, static_cast<float>(sum));
+    std::fill_n(image.sum_squares.begin() + behind, count, static_cast<float>(squares));
+    std::fill_n(image.number.begin() + behind, count, static_cast<float>(number));
   }
   return image;
 }
@@ -309,7 +323,8 @@ void PoseSearch::refine_level(const ImagePyramid& image, int level, std::vector<
     c.gain = fit.gain, c.offset = fit.offset;
     PoseFit full = fit;
     full.warp = c.warp;
-    // At the last level before full resolution, which is the dearest, what the structure will cost is known.
+    // At the last level before full resolution, which is the dearest, it is known what the structure will
+    // cost at least.
     if (level == 1) c.score *= std::min(1.0, structure(image, full, refiners_[worker]) / kStructure);
   });
   std::ranges::stable_sort(candidates,
@@ -337,12 +352,14 @@ bool PoseSearch::is_in_range(const pose::Warp& warp) const {
 
 namespace {
 
-/// The best fit of steps that do not converge, with the weights and residuals of its pose.
+/// The best fit of steps that do not converge, with the weights and residuals of its pose. Not valid if it is
+/// not good: its standard deviations would not tell how far off it may be.
 PoseFit best_of_steps(const SampleImage& image, const PixelList& pixels, const pose::Warp& start,
                       RefinementPlan plan, PoseRefiner& refiner) {
   plan.keeps_best = true;
+  constexpr double kGood = 0.9;
   const PoseFit best = refiner.refine(image, pixels, start, plan);
-  if (!best.valid) return best;
+  if (!best.valid || best.quality < kGood) return {};
   plan.gain = best.gain, plan.offset = best.offset;
   plan.most_steps = 0;
   PoseFit fit = refiner.refine(image, pixels, best.warp, plan);
@@ -486,7 +503,8 @@ std::optional<Match> PoseSearch::finish(const ImagePyramid& image, const Candida
   PoseFit in_image = fit;
   in_image.warp = warp;
   Match match = match_at(warp, candidate, pose);
-  match.score = final_score(fit) * std::min(1.0, structure(image, in_image, refiner) / kStructure);
+  const double demanded = demanded_structure(template_.level(std::min(1, template_.top())).pixels.count);
+  match.score = final_score(fit) * std::min(1.0, structure(image, in_image, refiner) / demanded);
   match.refined = true;
   match.visible = fit.visible;
   match.sigma_x = fit.sigma_x, match.sigma_y = fit.sigma_y;
@@ -515,14 +533,18 @@ MatchResult PoseSearch::find_near(ImagePyramid& image, const Match& last, const 
   return find(image, last, poses, {limit, 1, true});
 }
 
-/// Takes the next candidates, at most one per thread, that do not overlap an accepted match.
+/// Takes the next candidates, at most one per thread, that do not overlap an accepted match which they
+/// cannot surpass.
 std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Candidate>& candidates,
                                                           std::size_t& next, const Match& pose,
                                                           const std::vector<Match>& accepted) const {
   std::vector<Candidate> batch;
   for (; next < candidates.size() && static_cast<int>(batch.size()) < pool_.size(); ++next) {
     const Candidate& candidate = candidates[next];
-    if (!is_suppressed(match_at(candidate.warp, candidate, pose), accepted, options_.max_overlap))
+    const auto may_win = std::ranges::find_if(
+        accepted, [&](const Match& match) { return match.score < candidate.score - kFall; });
+    const std::vector<Match> better(accepted.begin(), may_win);
+    if (!is_suppressed(match_at(candidate.warp, candidate, pose), better, options_.max_overlap))
       batch.push_back(candidate);
   }
   return batch;
@@ -553,8 +575,6 @@ MatchResult PoseSearch::find(ImagePyramid& image, const Match& pose, const std::
     }
     std::ranges::stable_sort(found, [](const Match& a, const Match& b) { return a.score > b.score; });
     result.matches = suppress_non_maxima(found, options_.max_overlap, effort.matches);
-    // Full resolution raises the quality of later candidates by less than this.
-    constexpr double kRise = 0.05;
     if (static_cast<int>(result.matches.size()) == effort.matches && next < candidates.size() &&
         candidates[next].score < result.matches.back().score - kRise)
       break;

@@ -525,18 +525,22 @@ std::vector<Motion::Body> moving_discs(const Options& options, const std::vector
 }
 
 std::vector<Case> match(const Options& options) {
+  const int side = (options.quick ? 4 : 6) * kPartCell;
   std::vector<Case::Part> parts;
-  for (int y = kPartCell / 2; y < options.side(); y += kPartCell)
-    for (int x = kPartCell / 2; x < options.side(); x += kPartCell) parts.push_back({x, y, kPartRadius});
-  Bounds bounds{.rmse = 0.01, .false_ok = 0, .lost = 0.01, .scatter = Bounds::Range{0.6, 1.4}};
+  for (int y = kPartCell / 2; y < side; y += kPartCell)
+    for (int x = kPartCell / 2; x < side; x += kPartCell) parts.push_back({x, y, kPartRadius});
+  Bounds bounds{.rmse = 0.02, .false_ok = 0, .lost = 0.01, .scatter = Bounds::Range{0.6, 1.4}};
   SynthOptions turned = speckle(options);
   turned.blob_sigma = kPartRadius / 7.5;
+  turned.size = {side, side};
   turned.motion.kind = MotionKind::bodies;
   SynthOptions hidden = turned;
   turned.motion.bodies = moving_discs(options, parts, 20, false);
   hidden.motion.bodies = moving_discs(options, parts, 6, true);
   SynthOptions larger = zoomed(options, 33, 1.1);
   larger.blob_sigma = turned.blob_sigma;
+  larger.size = turned.size;
+  larger.motion.cx = larger.motion.cy = (side - 1) / 2.0;
   std::vector<Case> cases = {make("discs of 60 px at any angle", turned, bounds)};
   cases[0].parts = parts;
   Bounds of_hidden = bounds;
@@ -547,8 +551,7 @@ std::vector<Case> match(const Options& options) {
   cases.push_back(make("discs of 60 px, 33 degrees, scale 1.1", larger, bounds));
   // Parts that stay in the image.
   for (const Case::Part& part : parts)
-    if (const int middle = options.side() / 2;
-        std::hypot(part.x - middle, part.y - middle) < options.side() / 3.0)
+    if (const int middle = side / 2; std::hypot(part.x - middle, part.y - middle) < side / 3.0)
       cases[2].parts.push_back(part);
   return cases;
 }
