@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numbers>
+#include <random>
 
 #include "validate/validate.hpp"
 
@@ -497,6 +498,64 @@ std::vector<Case> sequences(const Options& options) {
   return cases;
 }
 
+// --- template matching ---
+
+constexpr int kPartRadius = 30, kPartCell = 128;  // of a disc, and distance between discs, px
+
+/// Motion of discs by up to `most` px at any angle. hides: each is then covered by a fifth by another disc.
+std::vector<Motion::Body> moving_discs(const Options& options, const std::vector<Case::Part>& parts,
+                                       double most, bool hides) {
+  std::mt19937_64 random(options.seed);
+  const auto uniform = [&](double low, double high) {
+    return low + (high - low) * std::ldexp(static_cast<double>(random() >> 11), -53);
+  };
+  std::vector<Motion::Body> bodies, covers;
+  for (const Case::Part& part : parts) {
+    const double x = part.x, y = part.y, radius = part.radius;
+    const double u = uniform(-most, most), v = uniform(-most, most);
+    bodies.push_back({x, y, radius, u, v, uniform(-180, 180)});
+    // Discs of the same size at this distance overlap by a fifth.
+    const double distance = 1.36 * radius, direction = uniform(-std::numbers::pi, std::numbers::pi);
+    constexpr double kFree = kPartCell / 2.0;  // from a disc to the middle between four
+    covers.push_back({x + kFree, y + kFree, radius, u + distance * std::cos(direction) - kFree,
+                      v + distance * std::sin(direction) - kFree, 0});
+  }
+  if (hides) bodies.insert(bodies.end(), covers.begin(), covers.end());
+  return bodies;
+}
+
+std::vector<Case> match(const Options& options) {
+  const int side = (options.quick ? 4 : 6) * kPartCell;
+  std::vector<Case::Part> parts;
+  for (int y = kPartCell / 2; y < side; y += kPartCell)
+    for (int x = kPartCell / 2; x < side; x += kPartCell) parts.push_back({x, y, kPartRadius});
+  Bounds bounds{.rmse = 0.02, .false_ok = 0, .lost = 0.01, .scatter = Bounds::Range{0.6, 1.4}};
+  SynthOptions turned = speckle(options);
+  turned.blob_sigma = kPartRadius / 7.5;
+  turned.size = {side, side};
+  turned.motion.kind = MotionKind::bodies;
+  SynthOptions hidden = turned;
+  turned.motion.bodies = moving_discs(options, parts, 20, false);
+  hidden.motion.bodies = moving_discs(options, parts, 6, true);
+  SynthOptions larger = zoomed(options, 33, 1.1);
+  larger.blob_sigma = turned.blob_sigma;
+  larger.size = turned.size;
+  larger.motion.cx = larger.motion.cy = (side - 1) / 2.0;
+  std::vector<Case> cases = {make("discs of 60 px at any angle", turned, bounds)};
+  cases[0].parts = parts;
+  Bounds of_hidden = bounds;
+  of_hidden.rmse = 0.08;
+  of_hidden.lost = 0.05;
+  cases.push_back(make("discs of 60 px, a fifth hidden", hidden, of_hidden));
+  cases[1].parts = parts;
+  cases.push_back(make("discs of 60 px, 33 degrees, scale 1.1", larger, bounds));
+  // Parts that stay in the image.
+  for (const Case::Part& part : parts)
+    if (const int middle = side / 2; std::hypot(part.x - middle, part.y - middle) < side / 3.0)
+      cases[2].parts.push_back(part);
+  return cases;
+}
+
 std::vector<Suite> make_suites() {
   const std::vector<std::string> usual = {"ok", "lost", "false ok", "bias", "sd", "RMSE", "scatter"};
   const std::vector<std::string> strain = {"ok",      "lost",        "false ok", "RMSE",
@@ -532,6 +591,8 @@ std::vector<Suite> make_suites() {
       {"textureless", "grey that rises evenly", "nothing can be measured", textureless, usual},
       {"unrelated", "images of different specimens", "nothing can be measured", unrelated, usual},
       {"sequences", "sequences, by reference strategy", "errors of steps are correlated", sequences, usual},
+      {"match", "dic match at any pose: centres, and the rim by angle and scale",
+       "what an eye finds is found, and sigma is the scatter", match, usual},
   };
 }
 
