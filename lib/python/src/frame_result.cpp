@@ -120,9 +120,11 @@ nb::tuple grid_state(nb::handle self) {
 nb::tuple result_state(nb::handle self) {
   const auto& result = nb::cast<const FrameResult&>(self);
   nb::dict arrays;
-  for (const FieldArray& array : kMeasuredArrays)
+  for (const FieldArray& array : kMeasuredArrays) {
+    if (array.made_by == MadeBy::stereo) continue;
     if (const nb::object values = self.attr(std::string(array.name).c_str()); !values.is_none())
       arrays[std::string(array.name).c_str()] = values;
+  }
   for (const PositionArray& array : kPositionArrays)
     if (const nb::object values = self.attr(std::string(array.name).c_str()); !values.is_none())
       arrays[std::string(array.name).c_str()] = values;
