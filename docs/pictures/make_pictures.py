@@ -1,4 +1,5 @@
-"""Makes the pictures of docs/tutorial.md and docs/gallery.md from data/ and `dic synth`: python docs/pictures/make_pictures.py DIC [tutorial|gallery]
+"""Makes the pictures of docs/tutorial.md, docs/gallery.md and docs/template-matching.md from data/, `dic synth` and rendered
+scenes: python docs/pictures/make_pictures.py DIC [tutorial|gallery|matches]
 
 Needs the package dic, the packages of tests/requirements.txt, Chromium and its driver. The commands are those of the pages.
 """
@@ -137,6 +138,30 @@ def photograph_tutorial(program):
         server.stop()
 
 
+def photograph_matches(program):
+    """Templates beside the scenes of tests/accuracy/pose_scenes.py in which they were found."""
+    sys.path.insert(0, str(ROOT / "tests" / "accuracy"))
+    import cv2
+    import pose_scenes
+
+    scenes = {
+        "match-1-poses.png": ("small_scale", 4, ["--scales", "0.78:1.28", "--max-matches", 4]),
+        "match-2-hidden.png": ("small_hard", 5, ["--scales", "0.88:1.12", "--max-matches", 6, "--threshold", 0.7]),
+    }
+    for name, (preset, seed, options) in scenes.items():
+        template, _, scene, _ = pose_scenes.render(preset, seed)
+        cv2.imwrite("template.png", template)
+        cv2.imwrite("scene.png", scene)
+        command = [program, "match", "template.png", "scene.png", "--rotation", "-180:180", "--draw", "found.png", *options]
+        subprocess.run([str(part) for part in command], check=True)
+        found = Image.open("found.png").convert("RGB")
+        picture = Image.new("RGB", (found.width + 160, found.height), "white")
+        picture.paste(Image.open("template.png").convert("RGB").resize((120, 120), Image.Resampling.NEAREST), (20, 20))
+        picture.paste(found, (160, 0))
+        picture.save("picture.png")
+        save("picture.png", name, 640)
+
+
 def run_page(name, program):
     """Runs the blocks of a page that its test runs; a mark `<!-- picture: NAME from FILE -->` takes FILE as a picture."""
     text = (ROOT / "docs" / name).read_text()
@@ -153,12 +178,15 @@ def run_page(name, program):
 
 def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
-    for name in sys.argv[2:] or ["tutorial", "gallery"]:
+    for name in sys.argv[2:] or ["tutorial", "gallery", "matches"]:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            if name == "tutorial":
-                photograph_tutorial(program)
-            run_page(f"{name}.md", program)
+            if name == "matches":
+                photograph_matches(program)
+            else:
+                if name == "tutorial":
+                    photograph_tutorial(program)
+                run_page(f"{name}.md", program)
             os.chdir(ROOT)
 
 

@@ -272,6 +272,34 @@ TEST(Pose, CancellationAndTimeoutsEndASearch) {
   EXPECT_THROW(Matcher({&view, 1}, cpu_options()).find(image, stop.get_token()), Cancelled);
 }
 
+TEST(Pose, ATimeoutReturnsWhatWasFound) {
+  const Image wanted = part_image();
+  const Image image = render(Speckle(1600, 1200, 4, 3), 1600, 1200, ScalarType::u8, 128, 30);
+  MatchOptions options = any_angle();
+  options.scale_range = {0.5, 2};
+  options.timeout_ms = 1;
+  const MatchResult result = find_one(wanted, image, options);
+  EXPECT_TRUE(result.timed_out);
+  options.timeout_ms = 1'000'000;
+  EXPECT_FALSE(find_one(wanted, scene({{.x = 150, .y = 110}}), options).timed_out);
+}
+
+TEST(Pose, PixelsOutsideAMaskDoNotCount) {
+  const Place place{.x = 150.3, .y = 110.8, .degrees = 140};
+  const Image image = scene({place});
+  Image wanted = part_image(), mask = constant_image(kTemplateWidth, kTemplateHeight, 255);
+  for (int y = 0; y < kTemplateHeight; ++y)
+    for (int x = 0; x < kTemplateWidth; ++x)
+      if (std::hypot(x - 27.5, y - 21.5) > 21)
+        wanted.row<std::uint8_t>(y)[x] = 0, mask.row<std::uint8_t>(y)[x] = 0;
+  const ImageView view = wanted, counts = mask;
+  Matcher matcher({&view, 1}, any_angle(), {&counts, 1});
+  const MatchResult result = matcher.find(image);
+  ASSERT_EQ(result.matches.size(), 1U);
+  expect_at(result.matches[0], place, 0.02, 0.05, 0);
+  EXPECT_GT(result.matches[0].visible, 0.95);
+}
+
 TEST(Pose, WrongRangesAreRefused) {
   MatchOptions options = any_angle();
   EXPECT_TRUE(options.validate().empty());
