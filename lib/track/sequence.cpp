@@ -101,6 +101,16 @@ std::vector<float> in_rows(std::vector<float> values, const Points& all,
   return {values.begin() + before, values.begin() + before + count};
 }
 
+/// The nodes in some rows, as numbered there, of nodes of the whole grid, which has nx columns.
+std::vector<std::int64_t> in_rows(std::vector<std::int64_t> nodes, int nx,
+                                  const std::optional<GridRows>& rows) {
+  if (!rows) return nodes;
+  const std::int64_t first = std::int64_t{rows->first} * nx, end = first + std::int64_t{rows->count} * nx;
+  std::erase_if(nodes, [&](std::int64_t node) { return node < first || node >= end; });
+  for (std::int64_t& node : nodes) node -= first;
+  return nodes;
+}
+
 std::optional<analysis::PowerSpectrum> spectrum_of(ImageView reference, const Points& points, bool on_gpu) {
   return analysis::PowerSpectrum::of(analysis::HostPixels(reference, on_gpu).view(), points);
 }
@@ -196,9 +206,6 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   auto first = take_corrected(reference_, on_gpu() && core::is_on_gpu(reference_));
   if (options_.reference_strategy == ReferenceStrategy::first) watch_focus();
-  if (!options_.noise && !prefilter_.enabled())
-    residual_noise_ =
-        std::make_unique<ResidualNoise>(analysis::HostPixels(reference_, on_gpu()).view(), options_);
   active_reference_ = backend_->make_reference(std::move(first), *backend_->place(points_), nullptr);
   reference_.data = nullptr;
   corrected_reference_ = {};
@@ -215,7 +222,8 @@ ReferenceAnalysis Sequence::analyse(Image roi, const Points& all) {
   if (!everywhere(roi)) out.roi = std::move(roi);
   out.noise_patches = analysis::spread_noise_patches(reference_.size(), all.x, all.y);
   const analysis::HostPixels pixels(reference_, on_gpu());
-  out.ramps = analysis::find_ramps(pixels.view(), points_, options_.refine.subset, pool_);
+  out.ramps = in_rows(analysis::find_ramps(pixels.view(), all, options_.refine.subset, pool_), all.grid().nx,
+                      options_.rows);
   analysis::Repeats repeats = analysis::find_repeats(
       options_, pixels.view(), out.roi.empty() ? ImageView{} : out.roi.view(), all, pool_);
   out.alternatives = in_rows(std::move(repeats.alternatives), all, options_.rows);
@@ -252,10 +260,6 @@ std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
 std::shared_ptr<const Frame> Sequence::take_corrected(ImageView image, bool is_in_gpu) const {
   auto frame = prefilter_.enabled() ? take_filtered(image, is_in_gpu) : backend_->take(image);
   if (focus_) frame->suspicious = is_in_gpu ? focus_->suspicious_in_gpu(image) : focus_->suspicious(image);
-  if (residual_noise_ && !frame->suspicious && residual_noise_->wants_frame()) {
-    residual_noise_->count_frame();
-    frame->sampled = std::make_shared<const Image>(copy_of(analysis::HostPixels(image, is_in_gpu).view()));
-  }
   return frame;
 }
 
@@ -331,10 +335,8 @@ std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in
 std::unique_ptr<PendingFrame> Sequence::measure(std::shared_ptr<const Frame> current,
                                                 const std::stop_token& stop, const NextFrame& next) {
   std::vector<FieldStep> steps;
-  const auto sampled = std::exchange(current->sampled, nullptr);
   auto measured = measure_subsets(std::move(current), stop, next, steps);
   if (!analysis_.ramps.empty()) steps.push_back(give_up_nodes(analysis_.ramps, Status::flat));
-  if (residual_noise_) steps.push_back(residual_noise_->step(sampled));
   ++measured_;
   if (options_.keep_state && options_.reference_strategy != ReferenceStrategy::first)
     measured->set_state(state_after(*measured));

@@ -18,7 +18,6 @@
 #include "track/device_choice.hpp"
 #include "track/field_steps.hpp"
 #include "track/focus_match.hpp"
-#include "track/residual_noise.hpp"
 
 namespace dic::track {
 
@@ -98,7 +97,6 @@ class Sequence {
   std::unique_ptr<Measurement> direct_;  ///< measurement of the frame that led to the replacement of the
                                          ///< original reference, against that
   std::unique_ptr<FocusMatch> focus_;    ///< null if frames are measured from one to the next
-  std::unique_ptr<ResidualNoise> residual_noise_;  ///< null if the noise is given, or the images are filtered
   std::shared_ptr<const NodePositions> nodes_;  ///< nodes in the camera's coordinates; null without a camera
   /// The previous frame, for strategies that may make it the next reference.
   std::shared_ptr<const Frame> last_frame_;

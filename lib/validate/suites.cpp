@@ -16,8 +16,6 @@ constexpr double kFalseTorn = 1e-3;  // share of false points if bodies move apa
 constexpr double kLost = 1e-3;       // share of the points that can be measured
 constexpr double kLostTurned = 1e-2;
 constexpr double kLostTorn = 5e-2;  // a subset with two motions may have too few pixels of its own
-// The same where a camera changes the texture itself.
-constexpr double kFalseCamera = 1e-3, kLostCamera = 1e-2;
 constexpr Bounds::Range kScatter{0.9, 1.25};
 constexpr Bounds::Range kScatterNoise{0.9, 1.1};
 
@@ -502,50 +500,22 @@ Change defective(double share) {
   };
 }
 
-/// Noise after a 3x3 filter, with a standard deviation of 2.25 grey levels.
-Change filtered_noise(std::uint64_t seed) {
-  return [seed](const Image& image, int frame) {
-    const int width = image.width(), height = image.height();
-    std::mt19937_64 random(seed + static_cast<std::uint64_t>(frame));
-    std::normal_distribution<double> gauss(0, 6);
-    std::vector<double> white(static_cast<std::size_t>(width) * height);
-    for (double& value : white) value = gauss(random);
-    Image out = copy_of(image);
-    for (int y = 1; y + 1 < height; ++y)
-      for (int x = 1; x + 1 < width; ++x) {
-        double noise = 0;
-        for (int j = -1; j <= 1; ++j)
-          for (int i = -1; i <= 1; ++i)
-            noise += (2 - std::abs(i)) * (2 - std::abs(j)) / 16.0 * white[(y + j) * width + x + i];
-        std::uint8_t& grey = out.row<std::uint8_t>(y)[x];
-        grey = static_cast<std::uint8_t>(std::lround(std::clamp(grey + noise, 0.0, 255.0)));
-      }
-    return out;
-  };
-}
-
 std::vector<Case> camera(const Options& options) {
-  const SynthOptions noisy = shifted(options, 0.4, 0.2), clean = shifted(options, 0.4, 0.2, 0);
+  const SynthOptions noisy = shifted(options, 0.4, 0.2);
   SynthOptions glare = shifted(options, 2.3, 0.2);
   glare.glare = 0.05;
-  const Bounds usual = continuous(kScatter),
-               rough{.false_ok = kFalseCamera, .lost = kLostCamera, .scatter = Bounds::Range{0.7, 1.3}};
+  const Bounds usual = continuous(kScatter);
   std::vector<Case> cases;
   for (const double share :
        options.quick ? std::vector<double>{0.003} : std::vector<double>{0.0003, 0.003, 0.01})
     cases.push_back(seen_by_camera(make(text("%g %% of the pixels are defective", 100 * share), noisy, usual),
                                    defective(share)));
-  cases.push_back(
-      seen_by_camera(make("two values", clean, rough),
-                     grey_by_grey<std::uint8_t>([](double grey) { return grey > 128 ? 255 : 0; })));
   cases.push_back(seen_by_camera(of_whole_subsets(make("12 bits in 16, glare saturates 5 %", glare, usual)),
                                  grey_by_grey<std::uint16_t>([](double grey) { return 16 * grey; })));
   cases.push_back(seen_by_camera(make("16 bits, offset 60000", noisy, usual),
                                  grey_by_grey<std::uint16_t>([](double grey) { return 60000 + grey; })));
   cases.push_back(seen_by_camera(make("kelvin, 295 +- 1", noisy, usual),
                                  grey_by_grey<float>([](double grey) { return 295 + 0.01 * (grey - 128); })));
-  cases.push_back(
-      seen_by_camera(make("noise after a 3x3 filter", clean, rough), filtered_noise(options.seed)));
   return cases;
 }
 
@@ -736,8 +706,7 @@ std::vector<Suite> make_suites() {
       {"periodic", "rows and columns of dots", "the true period, or none", periodic, usual},
       {"repeats", "textures that repeat themselves, far and near", "the smallest motion, or none", repeats,
        usual},
-      {"camera", "defective pixels, two values, ceilings, offsets, filters", "cameras and files do that",
-       camera, usual},
+      {"camera", "defective pixels, ceilings, large offsets", "cameras and files do that", camera, usual},
       {"textureless", "grey that rises evenly", "nothing can be measured", textureless, usual},
       {"unrelated", "images of different specimens", "nothing can be measured", unrelated, usual},
       {"sequences", "sequences, by reference strategy", "errors of steps are correlated", sequences, usual},

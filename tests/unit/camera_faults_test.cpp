@@ -13,7 +13,7 @@
 #include "support/speckle.hpp"
 
 // Tests what cameras and specimens do to images: defective pixels, ceilings below the largest value, two
-// values, offsets, correlated noise, textures that repeat, ramps. The truth is the motion of the pattern.
+// values, offsets, textures that repeat, ramps. The truth is the motion of the pattern.
 namespace dic::test {
 namespace {
 
@@ -218,30 +218,6 @@ TEST(CameraFaults, ARampIsFlatAtAnySlope) {
       EXPECT_GT(m.flat, 0.9 * static_cast<double>(m.points));
     }
   }
-}
-
-TEST(CameraFaults, SigmaKnowsTheCorrelationOfTheNoise) {
-  const auto filtered = [](unsigned seed) {  // noise of a camera that filters its images
-    const Picture white = with_noise(Picture(static_cast<std::size_t>(kSide) * kSide, 0), 6, seed);
-    return picture_of([&](int x, int y) {
-      double sum = 0;
-      for (int j = -1; j <= 1; ++j)
-        for (int i = -1; i <= 1; ++i)
-          sum += (2 - std::abs(i)) * (2 - std::abs(j)) / 16.0 *
-                 white[(y + j + kSide) % kSide * kSide + (x + i + kSide) % kSide];
-      return sum;
-    });
-  };
-  std::vector<Image> frames;
-  for (const unsigned k : {0U, 1U}) {
-    Picture picture = speckle(0.3 * k, 0.2 * k);
-    const Picture noise = filtered(k + 1);
-    for (std::size_t n = 0; n < picture.size(); ++n) picture[n] += noise[n];
-    frames.push_back(bytes_of(picture));
-  }
-  const Measured m = measured(frames, 0.3, 0.2);
-  expect_right(m, 0.98, 1.2);
-  EXPECT_GT(m.scatter, 0.7);
 }
 
 // ---- textures that repeat ----
