@@ -26,7 +26,7 @@ constexpr const char* kMatchExamples =
     "  dic match bolt.png clip.avi --track                       follow it from frame to frame\n"
     "  dic match frames/*.tif --template-rect 80,100,60,60 --track   cut out of the first frame\n"
     "  dic match bolt.png photo.png --max-matches 20 --draw found.png\n"
-    "  dic match bolt.png photo.png --rotation -180:175:5        at any angle\n"
+    "  dic match bolt.png photo.png --rotation -180:180          at any angle, which is measured\n"
     "  dic match --templates a.png b.png --images *.jpg --json   every template in every image\n"
     "\n";
 
@@ -38,10 +38,19 @@ struct MatchCommand {
   std::vector<std::string> files;  ///< TEMPLATE IMAGE...
   std::vector<std::string> templates, images, masks, rects;
   std::string rotation, scales, draw;
+  std::string image_mask;
   bool json = false, csv = false, track = false;
   std::optional<int> search;
   MatchOptions options;
 };
+
+/// "MIN:MAX" as a range; none if the text has another form.
+std::optional<PoseRange> parse_interval(const std::string& text) {
+  PoseRange range;
+  int used = 0;
+  if (std::sscanf(text.c_str(), "%lf:%lf%n", &range.min, &range.max, &used) != 2) return std::nullopt;
+  return used == static_cast<int>(text.size()) ? std::optional(range) : std::nullopt;
+}
 
 /// "VALUE" or "MIN:MAX:STEP" as a list that includes both ends where the step meets MAX.
 std::vector<double> parse_range(const std::string& name, const std::string& text) {
@@ -52,8 +61,8 @@ std::vector<double> parse_range(const std::string& name, const std::string& text
   used = 0;
   if (std::sscanf(text.c_str(), "%lf:%lf:%lf%n", &min, &max, &step, &used) != 3 || !is_whole() ||
       !(step > 0) || !(max >= min) || !((max - min) / step < kMaxPoses))
-    throw UsageError(name + " takes MIN:MAX:STEP with MIN <= MAX and STEP > 0, or one value; \"" + text +
-                     "\" is neither.");
+    throw UsageError(name + " takes MIN:MAX, MIN:MAX:STEP with MIN <= MAX and STEP > 0, or one value; \"" +
+                     text + "\" is none of them.");
   constexpr double kRounding = 1e-9;
   const int steps = static_cast<int>(std::floor((max - min) / step + kRounding));
   std::vector<double> values;
@@ -83,6 +92,9 @@ void sort_files(MatchCommand& command) {
 void check_options(const MatchCommand& command) {
   if (command.json && command.csv) throw UsageError("Give --json or --csv, not both.");
   if (command.search && !command.track) throw UsageError("--search is the range of --track: add that.");
+  if (command.track && (!command.image_mask.empty() || command.options.timeout_ms > 0))
+    throw UsageError(
+        "--track searches whole images without a time limit: leave out --image-mask and --timeout.");
 }
 
 /// Templates, and the names by which rows of the report call them.
@@ -159,10 +171,11 @@ class MatchRun {
         templates_(read_templates(command, images)),
         matcher_(views(templates_.pixels), command.options, views(read_masks(command, templates_))),
         tracker_(matcher_, command.search),
+        image_mask_(command.image_mask.empty() ? Image() : read_image(command.image_mask)),
         report_(command.json  ? MatchFormat::json
                 : command.csv ? MatchFormat::csv
                               : MatchFormat::table,
-                command.track) {}
+                command.track, command.options.rotation_range || command.options.scale_range) {}
 
   /// Images that cannot be read are named on stderr and skipped; if there is only one image, throws
   /// FileError.
@@ -216,7 +229,10 @@ class MatchRun {
   std::vector<MatchRow> find(const Image& image, std::stop_token stop) {
     std::vector<MatchRow> rows;
     for (int t = 0; t < matcher_.templates(); ++t) {
-      const MatchResult result = matcher_.find_template(t, image, stop);
+      const MatchResult result = matcher_.find_template(t, image, stop, image_mask_);
+      if (result.timed_out)
+        std::cerr << "dic: warning: the time was over before the search for " << templates_.names[t]
+                  << " ended; what was found so far counts.\n";
       for (const Match& match : result.matches)
         rows.push_back({.template_name = templates_.names[t], .match = match, .score = match.score});
       if (result.matches.empty())
@@ -247,6 +263,7 @@ class MatchRun {
   Templates templates_;
   Matcher matcher_;
   TemplateTracker tracker_;
+  Image image_mask_;
   MatchReport report_;
 };
 
@@ -263,11 +280,17 @@ bool is_worth_gpu(const MatchCommand& command, const MatchImages& images) {
 void run_match(MatchCommand& command) {
   sort_files(command);
   check_options(command);
-  if (!command.rotation.empty()) command.options.rotations = parse_range("--rotation", command.rotation);
-  if (!command.scales.empty()) command.options.scales = parse_range("--scales", command.scales);
+  command.options.rotation_range = parse_interval(command.rotation);
+  command.options.scale_range = parse_interval(command.scales);
+  if (!command.rotation.empty() && !command.options.rotation_range)
+    command.options.rotations = parse_range("--rotation", command.rotation);
+  if (!command.scales.empty() && !command.options.scale_range)
+    command.options.scales = parse_range("--scales", command.scales);
   const Interruption interruption;
   MatchImages images(command.images);
-  if (command.options.device == "auto" && !is_worth_gpu(command, images)) command.options.device = "cpu";
+  const bool searches_poses = command.options.rotation_range || command.options.scale_range;
+  if (command.options.device == "auto" && (searches_poses || !is_worth_gpu(command, images)))
+    command.options.device = "cpu";
   const ExitCode code = MatchRun(command, images).execute(interruption.token());
   if (code != done) throw CLI::RuntimeError(code);
 }
@@ -312,11 +335,35 @@ void add_search(CLI::App& match, MatchCommand& command) {
       "Score; zncc ignores brightness and contrast, ncc contrast; ssd compares grey levels as they are",
       {"zncc", "ncc", "ssd"});
   match
-      .add_option("--rotation", command.rotation,
-                  "Rotations of the template, degrees, positive from x towards y (clockwise on the screen)")
-      ->type_name("MIN:MAX:STEP");
-  match.add_option("--scales", command.scales, "Scales of the template in the image, 1 = its own size")
-      ->type_name("MIN:MAX:STEP");
+      .add_option(
+          "--max-overlap", options.max_overlap,
+          "Largest overlap of two matches of a template, 0 to 1; of two that overlap more, the better stays")
+      ->capture_default_str();
+  match
+      .add_option(
+          "--rotation", command.rotation,
+          "Rotations of the template, degrees, positive from x towards y (clockwise on the screen); without "
+          "STEP the angle is measured")
+      ->type_name("MIN:MAX[:STEP]");
+  match
+      .add_option("--scales", command.scales,
+                  "Scales of the template in the image, 1 = its own size; without STEP the scale is measured")
+      ->type_name("MIN:MAX[:STEP]");
+  match.add_flag("--affine", options.affine,
+                 "With a range without STEP: also fit shear and aspect ratio, for parts seen at an angle");
+  match.add_flag("--ignore-polarity", options.ignore_polarity,
+                 "With a range without STEP: also find dark on bright for bright on dark");
+  match
+      .add_option(
+          "--image-mask", command.image_mask,
+          "With a range without STEP: image of the images' size; pixels where it is zero do not count")
+      ->type_name("FILE");
+  match
+      .add_option(
+          "--timeout", options.timeout_ms,
+          "With a range without STEP: time to search one template in one image, ms, after which the matches "
+          "found so far are printed; 0 = none")
+      ->type_name("MS");
   match.add_flag("--track", command.track,
                  "Follow every match through the images, which are a sequence, and print how it moved");
   match

@@ -49,6 +49,10 @@ void run_plot(PlotFlags& flags) {
   job.figure.scale_bar = !flags.no_scale_bar;
   job.background = !flags.no_image;
   const figures::PlotSummary summary = figures::plot(job);
+  for (const std::string& name : summary.left_out)
+    std::fprintf(stderr,
+                 "dic: warning: %s is left out: it has names instead of numbers; see it with dic view.\n",
+                 name.c_str());
   if (summary.without_image > 0)
     std::fprintf(
         stderr,

@@ -73,6 +73,7 @@ void add_report(CLI::App& app) {
   add_text("--title", say.title, "Title");
   add_text("--note", say.note, "Text below the title");
   add_text("--specimen", say.specimen, "Material, size, load");
+  add_text("--operator", say.operated_by, "Who made the test");
   add_text("--camera-text", say.camera, "Camera: model, pixels, bits, exposure");
   add_text("--lens-text", say.lens, "Lens: model, focal length, aperture, distance");
   add_text("--light-text", say.lighting, "Lighting");

@@ -109,10 +109,12 @@ void add_option(CLI::App& command, TrackJob& job, const TrackOption& option) {
     add_value(command, job, option);
 }
 
-/// Adds the options of some groups, in the order of the table.
-void add_groups(CLI::App& command, TrackJob& job, const std::vector<std::string>& groups, OptionLevel level) {
+/// Adds the options of some groups, except those named by `without`, in the order of the table.
+void add_groups(CLI::App& command, TrackJob& job, const std::vector<std::string>& groups, OptionLevel level,
+                const std::vector<std::string>& without = {}) {
   for (const TrackOption& option : track_options())
-    if (option.level == level && std::ranges::find(groups, option.group) != groups.end())
+    if (option.level == level && std::ranges::find(groups, option.group) != groups.end() &&
+        std::ranges::find(without, option.name) == without.end())
       add_option(command, job, option);
 }
 
@@ -145,7 +147,10 @@ void add_program(CLI::App& command, TrackFlags& flags) {
 
 /// Turns tables on if a style of tables is given. A saved configuration has both keys; then `csv` decides.
 void apply_csv_style(CLI::App& command, TrackFlags& flags) {
-  const auto given = [&](const char* name) { return command.get_option(name)->count() > 0; };
+  const auto given = [&](const char* name) {
+    const CLI::Option* option = command.get_option_no_throw(name);
+    return option != nullptr && option->count() > 0;
+  };
   const bool typed = given("--csv-style");
   if (!flags.config.empty()) read_config(command, flags.config);
   if (typed || (given("--csv-style") && !given("--csv"))) flags.job.csv = true;
@@ -155,11 +160,12 @@ void apply_csv_style(CLI::App& command, TrackFlags& flags) {
 /// was given, --no-pictures, sets the value of another option.
 void save_under_shown_names(CLI::App& command, const TrackJob& job) {
   for (const TrackOption& option : track_options()) {
-    CLI::Option& typed = *command.get_option("--" + option.name);
+    CLI::Option* const typed = command.get_option_no_throw("--" + option.name);
+    if (typed == nullptr) continue;
     if (option.level == OptionLevel::hidden)
-      typed.configurable(false);
-    else if (option.kind == OptionKind::choice && typed.count() == 0)
-      typed.default_str(option.get(job));
+      typed->configurable(false);
+    else if (option.kind == OptionKind::choice && typed->count() == 0)
+      typed->default_str(option.get(job));
   }
 }
 
@@ -204,14 +210,15 @@ void run_track(CLI::App& command, TrackFlags& flags) {
 
 }  // namespace
 
-void add_run_options(CLI::App& command, TrackFlags& flags) {
+void add_run_options(CLI::App& command, TrackFlags& flags, const std::vector<std::string>& without) {
   const std::vector<std::string> groups = {"Input", "Measurement", "Output", "Running"};
-  add_groups(command, flags.job, groups, OptionLevel::common);
-  add_groups(command, flags.job, groups, OptionLevel::usual);
+  add_groups(command, flags.job, groups, OptionLevel::common, without);
+  add_groups(command, flags.job, groups, OptionLevel::usual, without);
   add_program(command, flags);
-  add_groups(command, flags.job, groups, OptionLevel::advanced);
-  add_groups(command, flags.job, groups, OptionLevel::hidden);
-  for (const char* name : {"--force", "--resume"}) command.get_option(name)->configurable(false);
+  add_groups(command, flags.job, groups, OptionLevel::advanced, without);
+  add_groups(command, flags.job, groups, OptionLevel::hidden, without);
+  for (const char* name : {"--force", "--resume"})
+    if (CLI::Option* option = command.get_option_no_throw(name)) option->configurable(false);
 }
 
 void apply_run_options(CLI::App& command, TrackFlags& flags) {

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kViewExamples =
     "Examples:\n"
+    "  dic view                         choose frames, a video or a result in this folder\n"
     "  dic view frames/*.png            draw a region, preview, measure, look at the fields\n"
     "  dic view dic_out                 look at a result\n"
     "  dic view dic_out frames          the same, with images that have moved\n"
@@ -61,7 +62,7 @@ void run_view(const ViewFlags& flags) {
   input.output = flags.output;
   input.description.title = flags.title;
   input.frames = flags.inputs;
-  if (is_result(flags.inputs.front())) {
+  if (!flags.inputs.empty() && is_result(flags.inputs.front())) {
     input.result = flags.inputs.front();
     input.frames.erase(input.frames.begin());
   }
@@ -87,10 +88,11 @@ void add_view(CLI::App& app) {
   CLI::App* command = app.add_subcommand("view", "Set up, run and explore a measurement in the browser");
   command->option_defaults()->always_capture_default();
   command
-      ->add_option("INPUT", flags->inputs,
-                   "Frames to measure (images, quoted globs, folders, one video), or a result (its folder or "
-                   "result.vtkhdf), optionally followed by its images")
-      ->required()
+      ->add_option(
+          "INPUT", flags->inputs,
+          "Frames to measure (images, quoted globs, folders, one video), or a result (its folder or "
+          "result.vtkhdf), optionally followed by its images. Without it, the page lists the current "
+          "folder to choose from")
       ->type_name("")
       ->default_str("");
   command->add_option("--config", flags->config, "TOML file with the initial settings")->type_name("FILE");

@@ -17,6 +17,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
+/// Names of what is known of a refined pose.
+constexpr std::array kPoseNames = {"sigma_x", "sigma_y", "sigma_rotation_deg", "sigma_scale", "visible"};
+
+std::array<double, kPoseNames.size()> pose_numbers_of(const MatchRow& row) {
+  if (!row.match || !row.match->refined) return {kNone, kNone, kNone, kNone, kNone};
+  const Match& m = *row.match;
+  return {m.sigma_x, m.sigma_y, m.sigma_rotation_deg, m.sigma_scale, m.visible};
+}
+
 /// Numbers of a row: x, y, center_x, center_y, score, rotation_deg, scale, and dx, dy of a track.
 std::array<double, 9> numbers_of(const MatchRow& row) {
   if (!row.match) return {kNone, kNone, kNone, kNone, row.score, kNone, kNone, kNone, kNone};
@@ -56,12 +65,17 @@ void MatchReport::print_table_row(const MatchRow& row) const {
   if (!begun_) {
     std::printf("%10s %10s %10s %10s %8s %9s %7s ", "x", "y", "center_x", "center_y", "score", "rotation",
                 "scale");
+    if (poses_) std::printf("%8s %8s %8s %8s %7s ", "sigma_x", "sigma_y", "sigma_r", "sigma_s", "visible");
     if (tracks_) std::printf("%10s %10s %6s ", "dx", "dy", "track");
     std::printf(" template in image\n");
   }
   const auto numbers = numbers_of(row);
   constexpr int kWidths[] = {10, 10, 10, 10, 8, 9, 7, 10, 10}, kDigits[] = {3, 3, 3, 3, 4, 3, 3, 3, 3};
-  for (std::size_t k = 0; k < (tracks_ ? 9 : 7); ++k) print_number(kWidths[k], kDigits[k], numbers[k]);
+  for (std::size_t k = 0; k < 7; ++k) print_number(kWidths[k], kDigits[k], numbers[k]);
+  constexpr int kPoseWidths[] = {8, 8, 8, 8, 7}, kPoseDigits[] = {4, 4, 4, 5, 3};
+  for (std::size_t k = 0; poses_ && k < kPoseNames.size(); ++k)
+    print_number(kPoseWidths[k], kPoseDigits[k], pose_numbers_of(row)[k]);
+  for (std::size_t k = 7; tracks_ && k < 9; ++k) print_number(kWidths[k], kDigits[k], numbers[k]);
   if (tracks_) print_number(6, 0, row.track->track < 0 ? kNone : row.track->track);
   std::printf(" %s%s in %s\n", row.match ? "" : "no match of ", printable(row.template_name).c_str(),
               printable(row.image).c_str());
@@ -69,12 +83,18 @@ void MatchReport::print_table_row(const MatchRow& row) const {
 
 void MatchReport::print_csv_row(const MatchRow& row) const {
   if (!begun_)
-    std::printf("frame,image,template,x,y,center_x,center_y,score,rotation_deg,scale%s\n",
+    std::printf("frame,image,template,x,y,center_x,center_y,score,rotation_deg,scale%s%s\n",
+                poses_ ? ",sigma_x,sigma_y,sigma_rotation_deg,sigma_scale,visible" : "",
                 tracks_ ? ",dx,dy,track" : "");
   std::printf("%zu,%s,%s", row.frame, cell(row.image).c_str(), cell(row.template_name).c_str());
   const auto numbers = numbers_of(row);
-  for (std::size_t k = 0; k < (tracks_ ? 9 : 7); ++k)
-    std::isnan(numbers[k]) ? std::printf(",nan") : std::printf(",%.10g", numbers[k]);
+  const auto print = [](double value) {
+    std::isnan(value) ? std::printf(",nan") : std::printf(",%.10g", value);
+  };
+  for (std::size_t k = 0; k < 7; ++k) print(numbers[k]);
+  if (poses_)
+    for (const double value : pose_numbers_of(row)) print(value);
+  for (std::size_t k = 7; tracks_ && k < 9; ++k) print(numbers[k]);
   if (tracks_) std::printf(",%d", row.track->track);
   std::printf("\n");
 }
@@ -87,6 +107,10 @@ void MatchReport::add_json(const MatchRow& row) {
   Json entry = {{"image", row.image}, {"template", row.template_name}};
   for (std::size_t k = 0; k < (tracks_ ? 9 : 7); ++k)
     entry[kNames[k]] = std::isnan(numbers[k]) ? Json() : Json(numbers[k]);
+  for (std::size_t k = 0; poses_ && k < kPoseNames.size(); ++k) {
+    const double value = pose_numbers_of(row)[k];
+    entry[kPoseNames[k]] = std::isnan(value) ? Json() : Json(value);
+  }
   if (tracks_) {
     entry["track"] = row.track->track;
     entry["frame"] = row.frame;

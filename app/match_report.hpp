@@ -22,7 +22,9 @@ enum class MatchFormat { table, csv, json };
 /// Prints rows to stdout in one of the formats: tables as they come, JSON at the end.
 class MatchReport {
  public:
-  MatchReport(MatchFormat format, bool tracks) : format_(format), tracks_(tracks) {}
+  /// poses: rows have the standard deviations of a refined pose.
+  MatchReport(MatchFormat format, bool tracks, bool poses)
+      : format_(format), tracks_(tracks), poses_(poses) {}
 
   void add(const MatchRow& row);
   /// Prints what is left. `threshold` appears in the sentence that says that nothing was found.
@@ -34,7 +36,7 @@ class MatchReport {
   void add_json(const MatchRow& row);
 
   MatchFormat format_;
-  bool tracks_;
+  bool tracks_, poses_;
   bool begun_ = false;  ///< true if the header of the table was printed
   bool found_ = false;
   double best_score_ = -1;

@@ -5,6 +5,7 @@
 #include <dic/probe.hpp>
 #include <dic/track_files.hpp>
 #include <string>
+#include <vector>
 
 /// Options that `dic track` and `dic watch` share.
 namespace dic::app {
@@ -15,8 +16,8 @@ struct TrackFlags {
   bool quiet = false, verbose = false;
 };
 
-/// Adds all options of a run except its frames.
-void add_run_options(CLI::App& command, TrackFlags& flags);
+/// Adds all options of a run except its frames, and except those named by `without`.
+void add_run_options(CLI::App& command, TrackFlags& flags, const std::vector<std::string>& without = {});
 /// Reads and writes the configuration file, and completes the job.
 void apply_run_options(CLI::App& command, TrackFlags& flags);
 

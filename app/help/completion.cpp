@@ -1,6 +1,7 @@
 #include "help/completion.hpp"
 
 #include <algorithm>
+#include <dic/field_schema.hpp>
 #include <sstream>
 
 namespace dic::app {
@@ -28,6 +29,20 @@ std::vector<std::string> option_names(const CommandText& command) {
   return names;
 }
 
+/// Values that are offered for an option: its choices, else names that it is known to take.
+std::vector<std::string> values_of(const OptionText& option) {
+  if (!option.choices.empty()) return option.choices;
+  const auto is_named = [&](const char* name) {
+    return std::ranges::find(option.names, name) != option.names.end();
+  };
+  if (is_named("--device")) return {"auto", "cpu", "cuda", "cuda:all"};
+  std::vector<std::string> fields;
+  if (is_named("--field"))
+    for (const FieldArray& array : kFieldArrays)
+      if (array.role != ArrayRole::status && !array.label.empty()) fields.emplace_back(array.name);
+  return fields;
+}
+
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   return CLI::detail::find_and_replace(std::move(text), from, to);
 }
@@ -50,7 +65,8 @@ std::string zsh_function(const std::string& path) { return "_" + replaced(path, 
 /// The value of an option in a specification of zsh's _arguments: ":VALUE:action".
 std::string zsh_value(const OptionText& option) {
   if (option.value.empty()) return "";
-  const std::string action = !option.choices.empty() ? "(" + joined(option.choices, " ") + ")"
+  const std::vector<std::string> values = values_of(option);
+  const std::string action = !values.empty()         ? "(" + joined(values, " ") + ")"
                              : option.takes_folder() ? "_files -/"
                                                      : "_files";
   return ":" + zsh_text(option.value) + ":" + action;
@@ -100,8 +116,8 @@ void write_fish_command(std::ostream& script, const CommandText& command) {
     script << begin;
     for (const std::string& name : option.names)
       script << (name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1));
-    if (!option.choices.empty())
-      script << " -x -a \"" << fish_text(joined(option.choices, " ")) << "\"";
+    if (const std::vector<std::string> values = values_of(option); !values.empty())
+      script << " -x -a \"" << fish_text(joined(values, " ")) << "\"";
     else if (option.takes_folder())
       script << " -x -a \"(__fish_complete_directories)\"";
     else if (!option.value.empty())
@@ -125,15 +141,18 @@ std::string bash_completion(const std::vector<CommandText>& tree) {
   for (const CommandText& command : tree)
     for (const OptionText& option : command.options)
       for (const std::string& name : option.names)
-        if (!option.choices.empty() && !option.is_positional)
-          script << "    '" << command.path << " " << name << "') values='" << joined(option.choices, " ")
+        if (const std::vector<std::string> values = values_of(option);
+            !values.empty() && !option.is_positional)
+          script << "    '" << command.path << " " << name << "') values='" << joined(values, " ")
                  << "' ;;\n";
   script << "  esac\n  case \"$command\" in\n";
   for (const CommandText& command : tree)
     script << "    '" << command.path << "')\n      options='" << joined(option_names(command), " ")
            << "'\n      commands='" << joined(command_names(command), " ") << "' ;;\n";
   script << "  esac\n"
-            "  if [[ -n $values ]]; then\n    COMPREPLY=($(compgen -W \"$values\" -- \"$current\"))\n"
+            "  if [[ -n $values ]]; then\n"
+            "    local before=''\n    [[ $current == *,* ]] && before=${current%,*},\n"
+            "    COMPREPLY=($(compgen -P \"$before\" -W \"$values\" -- \"${current##*,}\"))\n"
             "  elif [[ $current == -* ]]; then\n    COMPREPLY=($(compgen -W \"$options\" -- \"$current\"))\n"
             "  else\n    COMPREPLY=($(compgen -W \"$commands\" -- \"$current\"))\n  fi\n}\n"
             "complete -o default -F _dic dic\n";

@@ -20,6 +20,17 @@ void Measurement::start(TrackJob job) {
   thread_ = std::jthread([this, job = std::move(job)](const std::stop_token& stop) { run(job, stop); });
 }
 
+namespace {
+
+/// All warnings about a finished run, sentence after sentence.
+std::string warnings_of(const TrackJob& job, const TrackSummary& summary) {
+  std::string text = unmatched_warning(job, summary);
+  for (const std::string& warning : summary.warnings) text += (text.empty() ? "" : " ") + warning;
+  return text;
+}
+
+}  // namespace
+
 void Measurement::run(const TrackJob& job, const std::stop_token& stop) {
   const auto show = [&](const Progress& progress) {
     const std::lock_guard lock(mutex_);
@@ -34,7 +45,7 @@ void Measurement::run(const TrackJob& job, const std::stop_token& stop) {
       const std::lock_guard lock(mutex_);
       finished_ = job.output;
     }
-    end(summary.interrupted ? "cancelled" : "done", unmatched_warning(job, summary));
+    end(summary.interrupted ? "cancelled" : "done", warnings_of(job, summary));
   } catch (const Cancelled&) {
     end("cancelled");
   } catch (const std::exception& e) {
@@ -88,6 +99,15 @@ Json Measurement::progress() const {
 std::shared_ptr<const LiveField> Measurement::live() const {
   const std::lock_guard lock(mutex_);
   return live_;
+}
+
+void Measurement::forget() {
+  const std::lock_guard lock(mutex_);
+  if (state_ == "running") return;
+  state_ = "idle";
+  error_.clear();
+  live_ = nullptr;
+  finished_.reset();
 }
 
 std::optional<std::filesystem::path> Measurement::finished() const {

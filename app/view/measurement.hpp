@@ -37,6 +37,8 @@ class Measurement {
   Json progress() const;
   /// Null before the first field, and when nothing runs.
   std::shared_ptr<const LiveField> live() const;
+  /// Another test was opened: the last run is not its.
+  void forget();
   /// Folder of the last run that wrote a result.
   std::optional<std::filesystem::path> finished() const;
 

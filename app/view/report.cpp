@@ -147,7 +147,7 @@ std::string image_element(const Result& result, const NamedImages& images, Json&
   if (reference.size() != result.info().image)
     throw UsageError("The image " + images.name(images.find(name).value_or(0)) +
                      " is not the reference of this result: it has another size. Name the right images, or "
-                     "use --no-image.");
+                     "none.");
   const PageImage page = page_image_8bit(reference, kLongestImage);
   std::vector<std::uint8_t> greys(page.bytes.begin(), page.bytes.end());
   to_differences(greys, page.width);
@@ -199,7 +199,7 @@ std::vector<int> chosen_frames(const Result& result, const std::vector<int>& fra
 }  // namespace
 
 std::string report_html(const Result& result, const TestDescription& description, const NamedImages& images,
-                        const std::vector<int>& frames) {
+                        const std::vector<int>& frames, const Json& project) {
   const std::vector<int> numbers = chosen_frames(result, frames);
   Json data, encoding = Json::object(), image = nullptr;
   std::string fields = field_elements(result, numbers, encoding);
@@ -210,6 +210,7 @@ std::string report_html(const Result& result, const TestDescription& description
   data["result"]["has_images"] = false;
   data["state"] = {{"title", data["result"]["title"]}};
   data["encoding"] = encoding;
+  data["project"] = project;
   data["image"] = image;
   const std::string scripts = "<script>" + inside_script(std::string(web_file("chart.js"))) + "</script>\n" +
                               "<script type=\"application/json\" id=\"report-data\">" +

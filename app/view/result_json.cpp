@@ -155,12 +155,15 @@ Json practice(const Result& result, const TestDescription& description, const Js
     rows.push_back({name, value.empty() ? Json(nullptr) : Json(value)});
   };
   add("specimen", description.specimen);
+  add("operator", description.operated_by);
   add("camera", description.camera);
   add("lens", description.lens);
   add("lighting", description.lighting);
   add("pattern", description.pattern);
   add("image and field of view", field_of_view(info));
-  add("image scale", info.has_scale() ? number(info.scale_mm_per_px, "mm per px") : "none: lengths in px");
+  add("image scale", info.has_scale() ? number(info.scale_mm_per_px, "mm per px") + ", " +
+                                            number(1 / info.scale_mm_per_px, "px per mm")
+                                      : "none: lengths in px");
   add("reference", info.reference);
   add("frames measured", std::to_string(result.frame_count()));
   add("software", "dic " + info.version);
@@ -189,6 +192,17 @@ Json practice(const Result& result, const TestDescription& description, const Js
   return rows;
 }
 
+/// Mean over the frames of run.json of a quantity that would be 0 at rest: its bias. NaN if it is not known.
+double mean_over_frames(const Json& run, const std::string& name) {
+  double sum = 0;
+  int count = 0;
+  const Json frames = member(run, "frames");
+  if (frames.is_array())
+    for (const Json& frame : frames)
+      if (const Json mean = member(frame, name.c_str()); mean.is_number()) sum += mean.get<double>(), ++count;
+  return sum / count;
+}
+
 Json noise_rows(const Json& run, const std::string& unit) {
   Json rows = Json::array();
   const Json floor = member(run, "noise_floor"), measured = member(floor, "measured");
@@ -201,6 +215,8 @@ Json noise_rows(const Json& run, const std::string& unit) {
     const std::string quantity(array.name), in = array.is_length() ? unit : "";
     add(quantity + ", predicted standard deviation", member(floor, ("sigma_" + quantity).c_str()), in);
     add(quantity + ", measured at rest", member(measured, ("sd_" + quantity).c_str()), in);
+    if (measured.is_object())
+      add(quantity + ", bias measured at rest", mean_over_frames(run, "mean_" + quantity), in);
   }
   return rows;
 }
@@ -223,7 +239,7 @@ Json frames_json(const Result& result, const std::vector<int>& numbers) {
   Json frames = Json::array();
   for (const int k : numbers)
     frames.push_back({{"name", result.frame_names()[k]},
-                      {"number", k + 1},
+                      {"number", result.frame_numbers()[k]},
                       {"time", result.times()[k]},
                       {"counts", counts_json(result, k)}});
   return frames;

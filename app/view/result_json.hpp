@@ -11,7 +11,7 @@ namespace dic::app {
 
 /// Description of a test by the user, for the page Report: what no program can know.
 struct TestDescription {
-  std::string title, camera, lens, lighting, pattern, specimen, note;
+  std::string title, camera, lens, lighting, pattern, specimen, operated_by, note;
 };
 
 /// The arrays that the page uses, as far as the result has them: it computes the others.

@@ -8,17 +8,24 @@
 #include <dic/image_io.hpp>
 #include <dic/info.hpp>
 #include <dic/preview.hpp>
+#include <dic/result_strain.hpp>
 #include <random>
 #include <sstream>
 #include <utility>
 
+#include "commands.hpp"
+#include "view/folder_list.hpp"
 #include "view/probe_answer.hpp"
+#include "view/report.hpp"
+#include "view/strain_preview.hpp"
 #include "view/web_files.hpp"
 
 namespace dic::app {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr double kDemandedStrainSigma = 2e-4;  ///< unless the page asks for another
 
 PageAnswer json_answer(const Json& json) { return {.body = dump(json)}; }
 
@@ -123,6 +130,40 @@ std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
+/// A word of a command for `words_of`, as a shell takes it.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+StrainOptions strain_in(const Json& asked) {
+  StrainOptions strain;
+  if (!asked.contains("window") || !asked["window"].is_number_integer())
+    throw UsageError("The strain window has to be a whole number of points.");
+  strain.window = asked["window"].get<int>();
+  const auto measure = from_name<StrainMeasure>(text_in(asked, "measure"));
+  if (!measure) throw UsageError("There is no such strain measure.");
+  strain.measure = *measure;
+  for (const std::string& problem : strain.validate()) throw UsageError(problem);
+  return strain;
+}
+
+TestDescription description_in(const Json& asked) {
+  const Json texts = asked.value("description", Json::object());
+  const auto text = [&](const char* name) {
+    return texts.is_object() && texts.contains(name) ? text_in(texts, name) : std::string();
+  };
+  return {.title = text("title"),
+          .camera = text("camera"),
+          .lens = text("lens"),
+          .lighting = text("lighting"),
+          .pattern = text("pattern"),
+          .specimen = text("specimen"),
+          .operated_by = text("operator"),
+          .note = text("note")};
+}
+
 /// A word for one answer of the page's own, which no other site can know.
 std::string nonce() {
   std::random_device system;
@@ -179,6 +220,15 @@ Session::Session(ViewInput input) : input_(std::move(input)) {
 }
 
 PageAnswer Session::answer(const PageRequest& request) {
+  if (request.path == "api/open") {
+    const std::unique_lock alone(opening_);
+    return answer_of(request);
+  }
+  const std::shared_lock among_others(opening_);
+  return answer_of(request);
+}
+
+PageAnswer Session::answer_of(const PageRequest& request) {
   try {
     const std::vector<std::string> words = split(request.path);
     if (request.method == "GET") return words.empty() ? page() : get(words);
@@ -229,12 +279,7 @@ PageAnswer Session::get(const Words& words) {
   if (n == 2 && words[1] == "run") return json_answer(measurement_.progress());
   if (n == 3 && words[1] == "image") return image(words[2]);
   if (n == 3 && words[1] == "frame") return input_frame(words[2]);
-  if (n == 2 && words[1] == "result") {
-    const auto shown = result();
-    Json json = result_json(*shown, input_.description, all_frames(*shown));
-    json["has_images"] = !images_.empty();
-    return json_answer(json);
-  }
+  if (n == 2 && words[1] == "result") return json_answer(shown_result());
   if (n == 3 && words[1] == "grown") {
     const std::optional<int> from = whole(words[2]);
     if (!from || *from < 0) return error_answer(404, "There is no frame " + words[2] + ".");
@@ -243,7 +288,15 @@ PageAnswer Session::get(const Words& words) {
   if (n == 4 && words[1] == "field") {
     const std::optional<int> frame = whole(words[3]);
     if (!frame) return error_answer(404, "There is no frame " + words[3] + ".");
-    return bytes_answer(field_bytes(*result(), words[2], *frame));
+    const auto shown = result();
+    const std::lock_guard alone(reading_);
+    return bytes_answer(field_bytes(*shown, words[2], *frame));
+  }
+  if (n == 4 && words[1] == "other") {
+    const std::optional<int> frame = whole(words[3]);
+    const std::lock_guard alone(reading_);
+    if (!frame || !other_) return error_answer(404, "There is no such frame to compare with.");
+    return bytes_answer(field_bytes(*other_, words[2], *frame));
   }
   if (words[1] == "live") {
     const auto live = measurement_.live();
@@ -256,9 +309,20 @@ PageAnswer Session::get(const Words& words) {
 
 PageAnswer Session::post(const std::string& what, const Json& asked) {
   if (what == "settings") return json_answer({{"values", settings_of(text_in(asked, "toml"))}});
-  if (what == "preview") return preview_of(text_in(asked, "toml"));
+  if (what == "preview")
+    return preview_of(text_in(asked, "toml"), asked.value("strain_sigma", kDemandedStrainSigma));
   if (what == "mask") return mask_of(text_in(asked, "toml"));
-  if (what == "probe") return json_answer(probe_answer(*result(), asked));
+  if (what == "probe") {
+    const auto shown = result();
+    const std::lock_guard alone(reading_);
+    return json_answer(probe_answer(*shown, asked));
+  }
+  if (what == "folder") return json_answer(folder_list(text_in(asked, "folder"), folders_));
+  if (what == "open") return json_answer(open(text_in(asked, "path")));
+  if (what == "strain") return json_answer(change_strain(asked));
+  if (what == "keep-strain") return json_answer(keep_strain());
+  if (what == "other") return json_answer(open_other(text_in(asked, "path")));
+  if (what == "report") return report_of(asked);
   if (what == "run") return json_answer(start(text_in(asked, "toml"), asked.value("force", false)));
   if (what == "cancel") {
     measurement_.cancel();
@@ -287,15 +351,35 @@ Json Session::state() {
         {"width", image.width()}, {"height", image.height()}, {"type", to_string(image.type())}};
   }
   json["title"] = !input_.description.title.empty() ? input_.description.title
-                  : input_.frames.empty()           ? result_->path().parent_path().filename().string()
-                                                    : images_.name(0);
+                  : !input_.frames.empty()          ? images_.name(0)
+                  : result_                         ? result_->path().parent_path().filename().string()
+                                                    : std::string();
+  return json;
+}
+
+Json Session::shown_result() {
+  const auto shown = result();
+  const auto original = original_and_strained().first;
+  const bool is_kept = !original || shown == original;
+  TestDescription description = input_.description;
+  if (!is_kept && description.title.empty())
+    description.title = original->path().parent_path().filename().string();
+  const auto strain_of = [](const Result& of) -> Json {
+    return {{"window", of.info().strain.window}, {"measure", to_string(of.info().strain.measure)}};
+  };
+  const std::lock_guard alone(reading_);
+  Json json = result_json(*shown, description, all_frames(*shown));
+  json["has_images"] = !images_.empty();
+  json["strain"] = strain_of(*shown);
+  json["strain"]["subset"] = shown->info().subset;
+  json["strain"]["stored"] = strain_of(is_kept ? *shown : *original);
   return json;
 }
 
 const Image& Session::reference() {
   const std::lock_guard lock(mutex_);
   if (reference_) return *reference_;
-  if (images_.empty()) throw FileError("The images are not known: name them behind the result.");
+  if (images_.empty()) throw FileError("The images of this result were not found.");
   int index = 0;
   if (result_ && input_.frames.empty())
     index = images_.find(fs::path(result_->info().reference).filename().string()).value_or(0);
@@ -313,14 +397,17 @@ std::shared_ptr<const Result> Session::result() {
   if (measurement_.running()) throw UsageError("A measurement is under way.");
   const std::lock_guard lock(mutex_);
   if (const auto folder = measurement_.finished();
-      folder && (!result_ || result_->path().parent_path() != *folder))
+      folder && (!result_ || result_->path().parent_path() != *folder)) {
     result_ = std::make_shared<const Result>(*folder);
+    strained_ = nullptr;
+  }
   if (!result_ && !reopens_.empty()) result_ = std::make_shared<const Result>(reopens_);
   if (!result_) throw UsageError("There is no result yet.");
-  return result_;
+  return strained_ ? strained_ : result_;
 }
 
 Json Session::grown(int from) {
+  const std::lock_guard alone(reading_);
   std::shared_ptr<const Result> shown = result();
   const std::filesystem::path path = shown->path();
   const std::string stamp = file_stamp(path);
@@ -369,9 +456,16 @@ TrackJob Session::job_of(const std::string& toml) const {
   return job;
 }
 
-PageAnswer Session::preview_of(const std::string& toml) {
+PageAnswer Session::preview_of(const std::string& toml, double demanded) {
   const TrackJob job = job_of(toml);
-  return json_answer(preview_json(preview(job.options, reference(), job.roi)));
+  const Preview found = preview(job.options, reference(), job.roi);
+  TrackOptions better = job.options;
+  better.refine.subset = found.subset;
+  better.step = found.step;
+  Json json = preview_json(found);
+  json["strain"] =
+      strain_preview(found, job.options, preview(better, reference(), job.roi), better, demanded);
+  return json_answer(json);
 }
 
 PageAnswer Session::mask_of(const std::string& toml) {
@@ -381,20 +475,136 @@ PageAnswer Session::mask_of(const std::string& toml) {
 }
 
 Json Session::start(const std::string& toml, bool force) {
-  if (input_.frames.empty()) throw UsageError("There are no frames to measure: name them to dic view.");
+  if (input_.frames.empty()) throw UsageError("There are no frames to measure: open some first.");
   TrackJob job = job_of(toml);
   job.force = force;
   job.command = input_.command;
   {
+    const std::lock_guard alone(reading_);
     const std::lock_guard lock(mutex_);
     if (const auto folder = measurement_.finished())
       reopens_ = *folder;
     else if (result_)
       reopens_ = result_->path();
-    result_ = nullptr;  // the run may replace the file, so nobody may read it meanwhile
+    result_ = strained_ = other_ =
+        nullptr;  // the run may replace the files, so nobody may read them meanwhile
   }
   measurement_.start(std::move(job));
   return Json::object();
+}
+
+Json Session::open(const std::string& path) {
+  if (measurement_.running()) throw UsageError("A measurement is under way: cancel it first.");
+  ViewInput input;
+  input.command = input_.command + " " + quoted(path);
+  input.output = input_.output;
+  NamedImages images;
+  std::shared_ptr<const Result> opened;
+  if (is_result(path)) {
+    folders_.check(path, "The result");
+    opened = std::make_shared<const Result>(path);
+    folders_.check(opened->path(), "The result");
+    input.result = path;
+    images = allowed_images_of(*opened);
+  } else {
+    check_frames(path, folders_);
+    input.frames = {path};
+    images = NamedImages(input.frames);
+  }
+  input_ = std::move(input);
+  images_ = std::move(images);
+  reference_.reset();
+  result_ = opened;
+  strained_ = other_ = nullptr;
+  reopens_.clear();
+  measurement_.forget();
+  return Json::object();
+}
+
+NamedImages Session::allowed_images_of(const Result& of) const {
+  const std::vector<std::string> found = images_of(of);
+  try {
+    for (const std::string& images : found) check_frames(images, folders_);
+  } catch (const Error&) {
+    return {};  // the file says where they are, and may say anything
+  }
+  return found.empty() ? NamedImages() : NamedImages(found);
+}
+
+Json Session::change_strain(const Json& asked) {
+  const StrainOptions strain = strain_in(asked);
+  result();  // opens the result of a run that has just ended
+  {
+    const std::lock_guard alone(reading_);
+    const auto [original, before] = original_and_strained();
+    if (!original) throw UsageError("A measurement is under way.");
+    if (is_growing(*original))
+      throw UsageError("This result is still being written: its strain can be changed when it is complete.");
+    const StrainOptions& stored = original->info().strain;
+    const bool is_stored = strain.window == stored.window && strain.measure == stored.measure;
+    show_strain(original, is_stored ? nullptr : with_strain(*original, strain));
+    std::error_code ignored;
+    if (before) fs::remove_all(before->path().parent_path(), ignored);
+  }
+  return shown_result();
+}
+
+std::pair<std::shared_ptr<const Result>, std::shared_ptr<const Result>> Session::original_and_strained() {
+  const std::lock_guard lock(mutex_);
+  return {result_, strained_};
+}
+
+void Session::show_strain(std::shared_ptr<const Result> original, std::shared_ptr<const Result> strained) {
+  const std::lock_guard lock(mutex_);
+  result_ = std::move(original);
+  strained_ = std::move(strained);
+}
+
+std::shared_ptr<const Result> Session::with_strain(const Result& original, const StrainOptions& strain) {
+  if (!scratch_) scratch_.emplace();
+  const fs::path folder = scratch_->path() / std::to_string(++strains_);
+  write_result_strain({.result = original.path(),
+                       .output = folder,
+                       .force = false,
+                       .strain = strain,
+                       .threads = 0,
+                       .command = input_.command});
+  return std::make_shared<const Result>(folder);
+}
+
+Json Session::keep_strain() {
+  {
+    const std::lock_guard alone(reading_);
+    const auto [original, strained] = original_and_strained();
+    if (strained) {
+      write_result_strain({.result = original->path(),
+                           .output = {},
+                           .force = false,
+                           .strain = strained->info().strain,
+                           .threads = 0,
+                           .command = input_.command});
+      show_strain(std::make_shared<const Result>(original->path()), nullptr);
+    }
+  }
+  return shown_result();
+}
+
+Json Session::open_other(const std::string& path) {
+  if (measurement_.running()) throw UsageError("A measurement is under way.");
+  folders_.check(path, "The result");
+  if (!is_result(path)) throw UsageError(path + " is not a result.");
+  const std::lock_guard alone(reading_);
+  const auto opened = std::make_shared<const Result>(path);
+  folders_.check(opened->path(), "The result");
+  other_ = opened;
+  return result_json(*opened, {}, all_frames(*opened));
+}
+
+PageAnswer Session::report_of(const Json& asked) {
+  const auto shown = result();
+  const std::lock_guard alone(reading_);
+  return bytes_answer(
+      report_html(*shown, description_in(asked), images_, {}, asked.value("project", Json())));
 }
 
 }  // namespace dic::app

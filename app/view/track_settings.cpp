@@ -74,7 +74,8 @@ Json settings_of(const std::string& toml) {
 std::filesystem::path AllowedFolders::real(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   const fs::path without_dots = fs::weakly_canonical(fs::absolute(path.empty() ? "." : path));
-  return fs::weakly_canonical(without_dots);  // ".." behind a folder that does not exist may have led to a link
+  return fs::weakly_canonical(
+      without_dots);  // ".." behind a folder that does not exist may have led to a link
 }
 
 void AllowedFolders::add(const std::filesystem::path& folder) { folders_.push_back(real(folder)); }
@@ -90,7 +91,7 @@ void AllowedFolders::check(const std::filesystem::path& path, const std::string&
   throw UsageError(
       what +
       " has to lie in the folder where dic view was started, in that of the frames or in that of "
-      "-o: " +
+      "the results: " +
       path.string() + " does not.");
 }
 

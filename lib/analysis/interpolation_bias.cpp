@@ -75,18 +75,32 @@ class PatternOnSpline {
   std::array<double, kSize> slope_;
 };
 
+/// Mean power at one frequency along an axis and low ones along the other.
+double power_along_axes(const PowerSpectrum& spectrum, int at) {
+  constexpr int near = 4;
+  double sum = 0;
+  for (int k = -near; k <= near; ++k) {
+    const int low = (k + kSize) % kSize;
+    sum += (spectrum(at, low) + spectrum(low, at)) / (2 * (2 * near + 1));
+  }
+  return sum;
+}
+
 /// True if the pattern reaches beyond the highest frequency along an axis.
 bool is_folded(const PowerSpectrum& spectrum, double noise) {
   constexpr double most = 3e-4;  // share of the largest power, which blobs of 0.9 px reach
-  double largest = 0, at_end = 0;
+  double largest = 0;
   for (int j = 0; j < kSize; ++j)
     for (int i = 0; i < kSize; ++i) largest = std::max(largest, spectrum(i, j));
-  constexpr int near = 4;
-  for (int k = -near; k <= near; ++k) {
-    const int low = (k + kSize) % kSize;
-    at_end += (spectrum(kSize / 2, low) + spectrum(low, kSize / 2)) / (2 * (2 * near + 1));
-  }
-  return at_end - noise > most * largest;
+  return power_along_axes(spectrum, kSize / 2) - noise > most * largest;
+}
+
+/// True if the power falls as slowly with the frequency as that of sharp edges: blobs of 0.7 px have 0.05 of
+/// the power of half the highest frequency there, printed dots more than 0.1.
+bool has_sharp_edges(const PowerSpectrum& spectrum, double noise) {
+  constexpr double most = 0.06;
+  return power_along_axes(spectrum, kSize / 2) - noise >
+         most * (power_along_axes(spectrum, kSize / 4) - noise);
 }
 
 /// Slope of a value along the grid at node `at`, per node: from the neighbours that have values.
@@ -180,7 +194,7 @@ std::array<double, 2> largest_bias(const PowerSpectrum& spectrum, double noise, 
   // Sampling folded the spectrum of sharp edges. The spline then displaces less than the spectrum suggests: a
   // third, as measured with printed dots.
   constexpr double folded = 1.0 / 3;
-  const double factor = is_folded(spectrum, noise) ? folded : 1;
+  const double factor = is_folded(spectrum, noise) && has_sharp_edges(spectrum, noise) ? folded : 1;
   return {factor * std::abs(pattern.bias(quarter, still)[0]),
           factor * std::abs(pattern.bias(still, quarter)[1])};
 }

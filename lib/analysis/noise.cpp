@@ -181,7 +181,8 @@ track::NoiseModel noise_model(const TrackOptions& options, const ImageView& imag
   model.bias_v = options.refine.interpolation_bias_v;
   model.edge_gradient = options.refine.edge_gradient;
   model.radius = options.refine.subset / 2;
-  model.mean_square = mean_square_distance(options.refine.weights, options.refine.subset);
+  if (options.bending_in_sigma)
+    model.mean_square = mean_square_distance(options.refine.weights, options.refine.subset);
   model.reach = track::bend_reach(options.refine.subset, options.step);
   // The bends of order 2 are added after the choice of the order; before, they would hide how far both orders
   // differ.

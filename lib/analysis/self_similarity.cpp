@@ -1,12 +1,14 @@
 #include "analysis/self_similarity.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <dic/correlate.hpp>
 #include <dic/refine.hpp>
 #include <dic/shared/trust_rules.hpp>
 #include <limits>
+#include <opencv2/core.hpp>
 #include <optional>
 #include <span>
 #include <utility>
@@ -24,6 +26,12 @@ constexpr int kLeastRepeats = 3;     // samples that must repeat at the same dis
 constexpr std::size_t kPeriods = 6;  // number of periods that every point is compared at, in both directions
 constexpr float kSure = 0.9f;        // zncc of another match that ends the search
 constexpr int kIterations = 10;      // iterations of a match, whose start is good if it is one
+constexpr int kFarRepeat = 32;       // shortest period, px, at which motions are taken to be the smallest
+constexpr double kEverywhere =
+    0.9;  // share of the points that have another match if all of a texture repeats
+constexpr float kRepeatsOverall = 0.3F;  // autocorrelation of an image that may repeat itself
+constexpr double kLeastOverlap = 0.15;   // share of the image that overlaps itself at the largest distance
+constexpr std::size_t kFarPeriods = 8;   // number of peaks of the autocorrelation that are looked at
 
 /// Sizes of the search in a level, px: large samples where blobs are large, within distances that the next
 /// level does not resolve.
@@ -48,6 +56,56 @@ double reachable(const TrackOptions& options) {
   return options.search ? 2.0 * *options.search : std::numeric_limits<double>::infinity();
 }
 
+/// Autocorrelation of an 8-bit image without its mean, 1 at distance 0, per px of overlap; distance (x, y) is
+/// at row y modulo height.
+cv::Mat autocorrelation_of(ImageView image) {
+  const int rows = cv::getOptimalDFTSize(2 * image.height), columns = cv::getOptimalDFTSize(2 * image.width);
+  cv::Mat padded(rows, columns, CV_32F, cv::Scalar(0));
+  double sum = 0;
+  for (int y = 0; y < image.height; ++y)
+    for (int x = 0; x < image.width; ++x) sum += image.row<std::uint8_t>(y)[x];
+  const double mean = sum / (double(image.width) * image.height);
+  for (int y = 0; y < image.height; ++y)
+    for (int x = 0; x < image.width; ++x)
+      padded.at<float>(y, x) = static_cast<float>(image.row<std::uint8_t>(y)[x] - mean);
+  cv::Mat spectrum, products;
+  cv::dft(padded, spectrum, 0, image.height);
+  cv::mulSpectrums(spectrum, spectrum, products, 0, true);
+  cv::idft(products, padded, cv::DFT_REAL_OUTPUT | cv::DFT_SCALE);
+  return padded;
+}
+
+/// Peaks of the autocorrelation of an 8-bit image at distances of more than `reach` px along an axis, one of
+/// each pair of opposite ones: those of most pixels, so that short distances come before their multiples.
+std::vector<Offset> peaks_of_autocorrelation(ImageView image, int reach) {
+  const cv::Mat products = autocorrelation_of(image);
+  const double area = double(image.width) * image.height, variance = products.at<float>(0, 0) / area;
+  if (!(variance > 0)) return {};
+  const auto share = [&](int dx, int dy) {
+    return (1 - double(std::abs(dx)) / image.width) * (1 - double(std::abs(dy)) / image.height);
+  };
+  const auto at = [&](int dx, int dy) {
+    return products.at<float>(dy < 0 ? dy + products.rows : dy, dx < 0 ? dx + products.cols : dx) /
+           (variance * area * share(dx, dy));
+  };
+  std::vector<std::pair<double, Offset>> peaks;
+  for (int dy = 0; dy < image.height - 1; ++dy)
+    for (int dx = 2 - image.width; dx < image.width - 1; ++dx) {
+      if (std::max(std::abs(dx), dy) <= reach || (dy == 0 && dx < 0) || share(dx, dy) < kLeastOverlap)
+        continue;
+      const double score = at(dx, dy);
+      if (score < kRepeatsOverall) continue;
+      bool highest = true;
+      for (int n = 0; n < 9 && highest; ++n) highest = at(dx + n % 3 - 1, dy + n / 3 - 1) <= score;
+      if (highest) peaks.push_back({score * share(dx, dy), {double(dx), double(dy)}});
+    }
+  std::ranges::sort(peaks, [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (peaks.size() > kFarPeriods) peaks.resize(kFarPeriods);
+  std::vector<Offset> offsets;
+  for (const auto& [score, offset] : peaks) offsets.push_back(offset);
+  return offsets;
+}
+
 class SelfSimilarity {
  public:
   SelfSimilarity(const TrackOptions& options, ImageView reference, ImageView roi,
@@ -60,14 +118,16 @@ class SelfSimilarity {
         pool_(pool),
         correlator_(correlate::open_correlator("cpu", pool)) {}
 
-  std::vector<float> run() {
+  Repeats run() {
     if (reach_ < kMainLobe) return {};
     const std::vector<std::int64_t> where = samples();
     look_through_pyramid(where);
     choose_periods();
     if (!periods_.empty()) confirm_periods(where);
     if (periods_.empty()) return {};
-    return by_point();
+    std::vector<float> alternatives = by_point();
+    if (const std::optional<int> motion = smallest_motions(alternatives)) return {{}, motion};
+    return {std::move(alternatives), {}};
   }
 
  private:
@@ -92,30 +152,86 @@ class SelfSimilarity {
       const Image& image = levels.back();
       if (std::min(image.width(), image.height()) < kSmallestLevel) return;
       look_at(image.view(), level, where);
+      if (std::min(image.width(), image.height()) < 2 * kSmallestLevel)
+        look_farther(image.view(), level, where);
       levels = pyramid(std::move(levels.back()), 2, pool_);
     }
   }
 
-  /// Compares samples with their surroundings in one level.
-  void look_at(ImageView level, int number, const std::vector<std::int64_t>& where) {
-    const auto [side, reach] = search_of(number);
+  /// Looks for distances that the samples do not reach, in the autocorrelation of the most reduced image.
+  void look_farther(ImageView level, int number, const std::vector<std::int64_t>& where) {
+    std::vector<Offset> found = peaks_of_autocorrelation(level, search_of(number).reach);
+    if (found.empty()) return;
+    for (Offset& at : found) at = {at.u * (1 << number), at.v * (1 << number)};
+    const std::vector<Image> levels = pyramid(stretched(reference_, pool_), number + 1, pool_);
+    for (const Offset& at : found) add_far_period(levels, at, where);
+  }
+
+  /// Makes a distance exact, from the most reduced image to the full size, and adds it if samples repeat.
+  void add_far_period(const std::vector<Image>& levels, Offset at, const std::vector<std::int64_t>& where) {
+    int samples = 0;
+    for (int number = static_cast<int>(levels.size()) - 1; number >= 0; --number) {
+      const int reduction = 1 << number;
+      const PatchPosition near{0, static_cast<int>(std::lround(at.u / reduction)),
+                               static_cast<int>(std::lround(at.v / reduction))};
+      samples = look_near(levels[number].view(), number, near, where);
+      if (samples < kLeastRepeats) return;
+      at = {(near.x + best_.u) * reduction, (near.y + best_.v) * reduction};
+    }
+    if (std::max(std::abs(at.u), std::abs(at.v)) > reach_) return;
+    periods_.push_back({at, samples});
+  }
+
+  /// Compares samples with the places at about the distance `near`. Returns how many repeat there; best_
+  /// receives the place of the highest mean score, relative to `near`.
+  int look_near(ImageView level, int number, const PatchPosition& near,
+                const std::vector<std::int64_t>& where) {
+    constexpr int reach = 3, side = 2 * reach + 1;
+    const int patch = search_of(number).side;
+    if (!compare(level, number, where, near, patch, reach)) return 0;
+    std::array<double, side * side> mean{};
+    int samples = 0;
+    for (std::int64_t pair = 0; pair < surfaces_.pairs; ++pair) {
+      const float* scores = surfaces_.surface<float>(pair);
+      if (*std::max_element(scores, scores + mean.size()) < kRepeats) continue;
+      ++samples;
+      for (std::size_t k = 0; k < mean.size(); ++k) mean[k] += scores[k];
+    }
+    const auto best = static_cast<int>(std::ranges::max_element(mean) - mean.begin());
+    best_ = {double(best % side - reach), double(best / side - reach)};
+    return samples;
+  }
+
+  /// Correlates samples with windows at a distance from them, +-reach. Returns false if there are none.
+  bool compare(ImageView level, int number, const std::vector<std::int64_t>& where,
+               const PatchPosition& distance, int side, int reach) {
     const int reduction = 1 << number;
     std::vector<PatchPosition> references, windows;
     for (const std::int64_t i : where) {
       const int x = points_.x[i] / reduction - side / 2, y = points_.y[i] / reduction - side / 2;
+      const int wx = x + distance.x - reach, wy = y + distance.y - reach, window = side + 2 * reach;
       if (x < 0 || y < 0 || x + side > level.width || y + side > level.height) continue;
+      const bool is_far = distance.x != 0 || distance.y != 0;
+      if (is_far && (wx < 0 || wy < 0 || wx + window > level.width || wy + window > level.height)) continue;
       references.push_back({0, x, y});
-      windows.push_back({0, x - reach, y - reach});
+      windows.push_back({0, wx, wy});
     }
-    if (references.empty()) return;
+    if (references.empty()) return false;
     CorrelateRequest job;
     job.criterion = Criterion::zncc;
     job.reference = {std::span(&level, 1), references, {side, side}};
     job.search = {std::span(&level, 1), windows, {side + 2 * reach, side + 2 * reach}};
     job.shifts = {0, 2 * reach, 0, 2 * reach};
     correlator_.surfaces(job, surfaces_);
+    return true;
+  }
+
+  /// Compares samples with their surroundings in one level.
+  void look_at(ImageView level, int number, const std::vector<std::int64_t>& where) {
+    const auto [side, reach] = search_of(number);
+    if (!compare(level, number, where, {}, side, reach)) return;
     for (std::int64_t pair = 0; pair < surfaces_.pairs; ++pair)
-      take_peaks(surfaces_.surface<float>(pair), reach, reduction);
+      take_peaks(surfaces_.surface<float>(pair), reach, 1 << number);
   }
 
   /// Takes peaks from one half of the shifts, since opposite shifts are equivalent.
@@ -205,6 +321,7 @@ class SelfSimilarity {
     const Matcher matcher(*this, points_.x, points_.y);
     std::vector<std::int64_t> which = matcher.usable();
     const std::vector<std::int64_t> all = which;
+    usable_ = std::ssize(all);
     for (const Period& period : periods_)
       for (const int sign : {1, -1}) {
         const std::vector<RefinedPoint> found =
@@ -221,6 +338,17 @@ class SelfSimilarity {
     if (!any) return {};
     mark_unique(all, best);
     return best;
+  }
+
+  /// The motions to look for if the whole texture repeats itself, no subset of it is unique, and the next
+  /// match is so far away that the smallest motion is surely meant; else none.
+  std::optional<int> smallest_motions(const std::vector<float>& alternatives) const {
+    const double shortest = periods_.front().at.length();
+    if (options_.search || shortest < std::max(kFarRepeat, options_.refine.subset)) return {};
+    const auto repeated = std::ranges::count_if(
+        alternatives, [](float other) { return other >= 0 && other < track::kNoAlternative; });
+    if (static_cast<double>(repeated) < kEverywhere * static_cast<double>(usable_)) return {};
+    return static_cast<int>(shortest / 4);
   }
 
   bool is_another_match(const RefinedPoint& p) const {
@@ -249,12 +377,14 @@ class SelfSimilarity {
   Correlator correlator_;
   Surfaces surfaces_;
   std::vector<Period> periods_;
+  Offset best_{};            ///< see look_near
+  std::int64_t usable_ = 0;  ///< number of points whose subset can be matched
 };
 
 }  // namespace
 
-std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
-                                     const fields::Points& points, core::ThreadPool& pool) {
+Repeats find_repeats(const TrackOptions& options, ImageView reference, ImageView roi,
+                     const fields::Points& points, core::ThreadPool& pool) {
   return SelfSimilarity(options, reference, roi, points, pool).run();
 }
 

@@ -33,18 +33,31 @@ Timing time_opencv(ImageView cut, ImageView image, const Options& options, const
   return timing;
 }
 
-}  // namespace
-
-MatchTiming match(const MatchCase& shape, const Options& options, std::stop_token stop) {
-  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
-  if (shape.template_size < 8 || shape.template_size > shape.image_size / 2)
-    throw UsageError("The template must have a side from 8 px to half of that of the image.");
+/// Images of which the second has moved: by part of a pixel, or turned.
+SynthOptions images_of(const MatchCase& shape, const Options& options) {
   SynthOptions synth;
   synth.size = {shape.image_size, shape.image_size};
   synth.noise = shape.noise;
   synth.seed = options.seed;
   synth.threads = options.threads;
   synth.motion = {.u = 0.3, .v = -0.4};
+  if (!shape.poses) return synth;
+  // A search of poses needs structures that are still there in reduced images, as parts have them.
+  constexpr double kBlobs = 16;
+  constexpr double kDegrees = 33.3;
+  synth.blob_sigma = std::max(synth.blob_sigma, shape.template_size / kBlobs);
+  const double middle = (shape.image_size - 1) / 2.0;
+  synth.motion = {.kind = MotionKind::rotation, .angle_deg = kDegrees, .cx = middle, .cy = middle};
+  return synth;
+}
+
+}  // namespace
+
+MatchTiming match(const MatchCase& shape, const Options& options, std::stop_token stop) {
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
+  if (shape.template_size < 8 || shape.template_size > shape.image_size / 2)
+    throw UsageError("The template must have a side from 8 px to half of that of the image.");
+  const SynthOptions synth = images_of(shape, options);
   const Image before = synth_frame(synth, 0), image = synth_frame(synth, 1);
   const int x = shape.image_size / 3, y = shape.image_size / 4;
   ImageView cut = before.view();
@@ -52,8 +65,9 @@ MatchTiming match(const MatchCase& shape, const Options& options, std::stop_toke
   cut.width = cut.height = shape.template_size;
 
   MatchOptions match_options;
-  match_options.device = options.device;
+  match_options.device = shape.poses ? "cpu" : options.device;
   match_options.threads = options.threads;
+  if (shape.poses) match_options.rotation_range = {-180, 180};
   Matcher matcher(std::span(&cut, 1), match_options);
   MatchResult result;
   const double first = time_of([&] { result = matcher.find(image, stop); });
@@ -61,7 +75,10 @@ MatchTiming match(const MatchCase& shape, const Options& options, std::stop_toke
   MatchTiming timing;
   if (!result.matches.empty()) {
     const Match& found = result.matches[0];
-    timing.error = std::hypot(found.x - (x + synth.motion.u), found.y - (y + synth.motion.v));
+    const double half = (shape.template_size - 1) / 2.0;
+    const auto [u, v] = synth.motion.at(x + half, y + half, 1);
+    timing.error = std::hypot(found.center_x - (x + half + u), found.center_y - (y + half + v));
+    timing.turn_error = std::abs(std::remainder(found.rotation_deg - synth.motion.angle_deg, 360));
     timing.score = found.score;
   }
   if (result.matches.empty() || timing.error > 1)
@@ -69,6 +86,13 @@ MatchTiming match(const MatchCase& shape, const Options& options, std::stop_toke
   timing.seconds =
       time_repeats(one_by_one([&] { return time_of([&] { matcher.find(image, stop); }); }), options, stop);
   timing.seconds.first = first;
+  if (shape.poses) {
+    TemplateTracker tracker(matcher);
+    tracker.next(image, stop);
+    timing.follow =
+        time_repeats(one_by_one([&] { return time_of([&] { tracker.next(image, stop); }); }), options, stop);
+    return timing;
+  }
   timing.opencv = time_opencv(cut, image, options, stop);
   timing.operations =
       2 * std::pow(shape.image_size - shape.template_size + 1.0, 2) * std::pow(shape.template_size, 2);

@@ -28,6 +28,7 @@ using camera::kLensParameters;
 
 constexpr std::size_t kLeastPairs = 3, kFewPairs = 8;
 constexpr double kDegrees = 180 / std::numbers::pi;
+constexpr double kLeastTilt = 10;  // degrees, between the pairs of a calibration
 
 /// Images of one camera, with a rough lens and the poses of their targets.
 struct Side {
@@ -520,6 +521,15 @@ void warn(StereoCalibration& result, std::size_t used) {
     add("Points lie far from their epipolar lines: was the target flat and still, and its spacing even?");
 }
 
+/// The largest angle between the target's planes in two views, degrees.
+double largest_tilt(const Bundle& bundle) {
+  double cosine = 1;
+  for (const auto& a : bundle.views)
+    for (const auto& b : bundle.views)
+      cosine = std::min(cosine, a.target.rotation.col(2).dot(b.target.rotation.col(2)));
+  return std::acos(std::clamp(cosine, -1.0, 1.0)) * kDegrees;
+}
+
 std::vector<std::size_t> usable_pairs(const Side& left, const Side& right, StereoCalibration& result) {
   std::vector<std::size_t> used;
   for (std::size_t i = 0; i < left.images.size(); ++i) {
@@ -606,6 +616,10 @@ StereoCalibration calibrate_stereo(const StereoCalibrationJob& job) {
     result.pairs[i].left = left.images[i], result.pairs[i].right = right.images[i];
   judge_pairs(result);
   warn(result, bundle.views.size());
+  if (largest_tilt(bundle) < kLeastTilt)
+    result.warnings.emplace_back(
+        "The target is tilted alike in all pairs, so that focal lengths and distances are poorly known: add "
+        "pairs with the target tilted by 20 to 40 degrees to several sides.");
   return result;
 }
 

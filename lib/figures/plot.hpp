@@ -57,6 +57,7 @@ struct PlotJob {
 
 struct PlotSummary {
   std::vector<std::filesystem::path> files;
+  std::vector<std::string> left_out;     ///< fields that have names instead of numbers
   int without_image = 0;      ///< number of frames whose image was not found
   std::string image_problem;  ///< why the first of them was not found
 };

@@ -146,6 +146,7 @@ int dice_status(Status status) {
     case Status::low_correlation:
     case Status::diverged:
     case Status::ambiguous:
+    case Status::epipolar:
       return 8;
     case Status::not_converged:
       return 11;
@@ -235,6 +236,16 @@ std::vector<Column> opencorr_columns(const ResultInfo& info, const Field& field)
   return columns;
 }
 
+/// The columns of a measurement with two cameras.
+std::vector<Column> stereo_columns(const Field& field) {
+  std::vector<Column> columns = {position("x", &Row::x), position("y", &Row::y)};
+  for (const std::string_view name :
+       {"u", "v", "X", "Y", "Z", "U", "V", "W", "sigma_X", "sigma_Y", "sigma_Z", "sigma_U", "sigma_V",
+        "sigma_W", "epipolar", "zncc", "status", "exx", "eyy", "exy", "e1", "e2"})
+    columns.push_back(array_of(std::string(name), field, *find_field_array(name), 1));
+  return columns;
+}
+
 std::vector<Column> columns_of(CsvStyle style, const ResultInfo& info, const Field& field) {
   switch (style) {
     case CsvStyle::native:
@@ -249,14 +260,9 @@ std::vector<Column> columns_of(CsvStyle style, const ResultInfo& info, const Fie
   throw std::invalid_argument("There is no such style of CSV files.");
 }
 
-}  // namespace
-
-void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
-               CsvStyle style) {
-  const std::vector<Column> columns = columns_of(style, info, field);
-  const bool trailing_comma = style == CsvStyle::opencorr;  // OpenCorr's own reader needs it
+void write_table(const std::filesystem::path& path, const Field& field, const std::vector<Column>& columns,
+                 bool trailing_comma) {
   const Grid& grid = field.grid();
-
   PendingText file(path);
   Table table(file);
   for (const Column& column : columns) table.cell(column.header);
@@ -273,6 +279,18 @@ void write_csv(const std::filesystem::path& path, const ResultInfo& info, const 
     }
   table.flush();
   file.commit();
+}
+
+}  // namespace
+
+void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
+               CsvStyle style) {
+  const bool trailing_comma = style == CsvStyle::opencorr;  // OpenCorr's own reader needs it
+  write_table(path, field, columns_of(style, info, field), trailing_comma);
+}
+
+void write_stereo_csv(const std::filesystem::path& path, const Field& field) {
+  write_table(path, field, stereo_columns(field), false);
 }
 
 }  // namespace dic

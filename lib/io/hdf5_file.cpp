@@ -341,6 +341,33 @@ void OutputFile::append(const std::string& name, std::string_view text) {
   append_scalar(name, type, padded.data());
 }
 
+void OutputFile::create_rows(const std::string& name, std::uint64_t components, hid_t type) {
+  constexpr std::uint64_t kChunkBytes = 1 << 16;
+  const Calls check(path_, *error_);
+  Shape none{0}, any{H5S_UNLIMITED};
+  std::vector<hsize_t> chunk{kChunkBytes / (components * H5Tget_size(type))};
+  if (components > 1) none.push_back(components), any.push_back(components), chunk.push_back(components);
+  const Handle creation = check(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  check(H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data()));
+  series_[name] = check(H5Dcreate2(file_, name.c_str(), type, data_space(check, none, &any),
+                                   link_creation(check), creation, series_access(check, false)),
+                        H5Dclose);
+}
+
+void OutputFile::append_rows(const std::string& name, hid_t type, const void* values, std::uint64_t count) {
+  if (count == 0) return;
+  const Calls check(path_, *error_);
+  const Handle& dataset = series_.at(name);
+  std::vector<hsize_t> shape = shape_of(check, dataset), start(shape.size(), 0), block = shape;
+  block[0] = count / (shape.size() > 1 ? shape[1] : 1);
+  start[0] = shape[0];
+  shape[0] += block[0];
+  check(H5Dset_extent(dataset, shape.data()));
+  const Handle space = check(H5Dget_space(dataset), H5Sclose);
+  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, block.data(), nullptr));
+  check(H5Dwrite(dataset, type, data_space(check, {block.begin(), block.end()}), space, H5P_DEFAULT, values));
+}
+
 void OutputFile::link(const std::string& dataset, const std::string& name) {
   const Calls check(path_, *error_);
   check(H5Lcreate_hard(file_, dataset.c_str(), file_, name.c_str(), H5P_DEFAULT, H5P_DEFAULT));

@@ -110,6 +110,17 @@ class OutputFile {
   void append(const std::string& name, T item) { append_scalar(name, native_type<T>(), &item); }
   void append(const std::string& name, std::string_view text);
 
+  /// A dataset [unlimited], or [unlimited, components], with no rows yet; rows are added in blocks of any size.
+  template <typename T>
+  void create_rows(const std::string& name, std::uint64_t components = 1) {
+    create_rows(name, components, native_type<T>());
+  }
+  /// Adds rows; values: the product of rows and components, row-major.
+  template <typename T>
+  void append_rows(const std::string& name, const std::vector<T>& values) {
+    append_rows(name, native_type<T>(), values.data(), values.size());
+  }
+
   /// Adds another name of an existing dataset.
   void link(const std::string& dataset, const std::string& name);
   /// A dataset [n] becomes a dimension scale: what the positions along a dimension of other datasets are.
@@ -139,6 +150,8 @@ class OutputFile {
   void create_joined_series(const std::string& name, const Shape& item, hid_t type);
   DIC_INTERNAL_API void append_item(const std::string& name, hid_t type, const void* item);
   void append_scalar(const std::string& name, hid_t type, const void* item);
+  void create_rows(const std::string& name, std::uint64_t components, hid_t type);
+  void append_rows(const std::string& name, hid_t type, const void* values, std::uint64_t count);
   Handle access_list(bool grows);
 
   OutputFile() : error_(std::make_unique<int>(0)) {}

@@ -10,6 +10,7 @@
 #include "match/candidates.hpp"
 #include "match/faint_pattern.hpp"
 #include "match/pattern.hpp"
+#include "match/pose_search.hpp"
 #include "match/subpixel.hpp"
 
 namespace dic {
@@ -88,6 +89,11 @@ Candidate candidate_at(const Peak& peak, bool is_minimum) {
   return {peak.dx, peak.dy, around[4], offset_x, offset_y, around[4]};
 }
 
+/// The image, if its pixels can be read. Throws UsageError.
+ImageView checked(ImageView image) {
+  return ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
+}
+
 /// Candidates by NCC of a pattern for which floats near 1 are too coarse.
 std::vector<Candidate> faint_candidates(const Pattern& pattern, ImageView image, double lowest,
                                         Correlator& correlator, core::ThreadPool& pool) {
@@ -120,6 +126,19 @@ std::vector<std::string> MatchOptions::validate() const {
   if (!std::all_of(scales.begin(), scales.end(), [](double s) { return s > 0 && std::isfinite(s); }))
     found.push_back("A scale must be greater than 0.");
   if (threads < 0) found.push_back("The number of threads must be 0 (one per core) or more.");
+  if (const bool poses = rotation_range || scale_range; poses && method != Criterion::zncc)
+    found.push_back("A range of poses is searched with zncc only; give a step, or leave out the method.");
+  if (rotation_range &&
+      !(rotation_range->min <= rotation_range->max && std::abs(rotation_range->min) <= kMostDegrees &&
+        std::abs(rotation_range->max) <= kMostDegrees))
+    found.push_back("A range of rotations must go from a smaller to a larger number of degrees.");
+  if (scale_range &&
+      !(scale_range->min > 0 && scale_range->min <= scale_range->max && std::isfinite(scale_range->max)))
+    found.push_back("A range of scales must go from a smaller to a larger number above 0.");
+  if ((affine || ignore_polarity || timeout_ms > 0) && !rotation_range && !scale_range)
+    found.push_back(
+        "An affine refinement, ignored polarity and a timeout need a range of rotations or scales.");
+  if (timeout_ms < 0) found.push_back("The timeout must be 0 (none) or more milliseconds.");
   return found;
 }
 
@@ -128,13 +147,19 @@ struct Matcher::Impl {
   core::ThreadPool pool;
   Correlator correlator;
   std::vector<Template> templates;
+  std::vector<std::unique_ptr<PoseSearch>>
+      pose_searches;  ///< one per template if ranges of poses are searched
   Surfaces surfaces;
   std::vector<Peak> peaks;
 
   explicit Impl(const MatchOptions& from)
       : options(from), pool(from.threads), correlator(make_correlator(from.device, pool)) {}
 
+  bool searches_poses() const { return options.rotation_range || options.scale_range; }
   MatchResult find_template(std::size_t index, ImageView image, std::stop_token stop);
+  MatchResult find_poses(std::size_t index, ImagePyramid& pyramid, std::stop_token stop);
+  ImagePyramid pyramid_of(ImageView image, ImageView mask);
+  void check_index(int template_index) const;
   MatchResult find_pattern(const Pattern& pattern, const Match& pose, ImageView image, std::stop_token stop);
   struct Search;
   std::vector<Candidate> next_batch(const Search& search, std::span<const Candidate> candidates,
@@ -154,6 +179,9 @@ Matcher::Matcher(std::span<const ImageView> templates, const MatchOptions& optio
     impl_->templates.push_back(make_template(templates[k], masks.empty() ? ImageView{} : masks[k]));
     check_contrast(impl_->templates.back(), k, options.method);
   }
+  if (!impl_->searches_poses()) return;
+  for (const Template& made : impl_->templates)
+    impl_->pose_searches.push_back(std::make_unique<PoseSearch>(made, impl_->options, impl_->pool));
 }
 
 Matcher::~Matcher() = default;
@@ -164,19 +192,56 @@ int Matcher::templates() const { return static_cast<int>(impl_->templates.size()
 
 const MatchOptions& Matcher::options() const { return impl_->options; }
 
-MatchResult Matcher::find(ImageView image, std::stop_token stop) {
+MatchResult Matcher::find(ImageView image, std::stop_token stop, ImageView image_mask) {
   MatchResult result;
-  for (int k = 0; k < templates(); ++k) result.add(find_template(k, image, stop));
+  if (!impl_->searches_poses()) {
+    for (int k = 0; k < templates(); ++k) result.add(find_template(k, image, stop, image_mask));
+    return result;
+  }
+  ImagePyramid pyramid = impl_->pyramid_of(image, image_mask);
+  for (int k = 0; k < templates(); ++k) result.add(impl_->find_poses(k, pyramid, stop));
   return result;
 }
 
-MatchResult Matcher::find_template(int template_index, ImageView image, std::stop_token stop) {
-  if (template_index < 0 || template_index >= templates())
+MatchResult Matcher::find_template(int template_index, ImageView image, std::stop_token stop,
+                                   ImageView image_mask) {
+  impl_->check_index(template_index);
+  if (impl_->searches_poses()) {
+    ImagePyramid pyramid = impl_->pyramid_of(image, image_mask);
+    return impl_->find_poses(template_index, pyramid, stop);
+  }
+  if (!image_mask.empty()) throw UsageError("A mask of the image needs a range of rotations or scales.");
+  return impl_->find_template(template_index, checked(image), stop);
+}
+
+MatchResult Matcher::find_again(const Match& last, ImageView image, std::stop_token stop) {
+  if (!impl_->searches_poses()) return find_template(last.template_index, image, stop);
+  impl_->check_index(last.template_index);
+  ImagePyramid pyramid = impl_->pyramid_of(image, {});
+  const SearchLimit limit(stop, impl_->options.timeout_ms);
+  return impl_->pose_searches[last.template_index]->find_near(pyramid, last, limit);
+}
+
+void Matcher::Impl::check_index(int template_index) const {
+  if (template_index < 0 || template_index >= std::ssize(templates))
     throw UsageError("There is no template " + std::to_string(template_index) + ": there are " +
-                     std::to_string(templates()) + ", counted from 0.");
-  const ImageView checked =
-      ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
-  return impl_->find_template(template_index, checked, stop);
+                     std::to_string(templates.size()) + ", counted from 0.");
+}
+
+ImagePyramid Matcher::Impl::pyramid_of(ImageView image, ImageView mask) {
+  if (!mask.empty() && (mask.width != image.width || mask.height != image.height))
+    throw UsageError("The image's mask has " + size_text(mask.width, mask.height) + ", the image " +
+                     size_text(image.width, image.height) + "; they must have the same size.");
+  return ImagePyramid(checked(image), mask.empty() ? mask : checked(mask), pool);
+}
+
+/// Finds the matches of one template within ranges of rotations and scales.
+MatchResult Matcher::Impl::find_poses(std::size_t index, ImagePyramid& pyramid, std::stop_token stop) {
+  Match pose;
+  pose.template_index = static_cast<int>(index);
+  pose.width = templates[index].values.width();
+  pose.height = templates[index].values.height();
+  return pose_searches[index]->find(pyramid, pose, SearchLimit(stop, options.timeout_ms));
 }
 
 /// Finds the matches of one template at all rotations and scales.
@@ -324,6 +389,7 @@ void MatchResult::add(MatchResult other) {
   std::stable_sort(matches.begin(), matches.end(),
                    [](const Match& a, const Match& b) { return a.score > b.score; });
   best_score = std::max(best_score, other.best_score);
+  timed_out |= other.timed_out;
 }
 
 MatchResult match_templates(std::span<const ImageView> templates, std::span<const ImageView> images,

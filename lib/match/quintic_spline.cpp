@@ -70,6 +70,15 @@ double QuinticSpline::at(double x, double y) const {
   return sum;
 }
 
+SampleImage QuinticSpline::samples() const {
+  return {.values = coefficients_.at(0, 0),
+          .stride = coefficients_.stride(),
+          .width = coefficients_.width(),
+          .height = coefficients_.height(),
+          .sampling = Sampling::quintic,
+          .offset = static_cast<float>(offset_)};
+}
+
 void QuinticSpline::block(double x, double y, int width, int height, Block& out) const {
   const double x0 = std::floor(x), y0 = std::floor(y);
   const Taps across = taps_at(x - x0), down = taps_at(y - y0);

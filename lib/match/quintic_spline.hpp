@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "match/pose_kernels.hpp"
 #include "refine/image.hpp"
 
 namespace dic::match {
@@ -21,6 +22,9 @@ class QuinticSpline {
     std::vector<double> value, dx, dy;
   };
   void block(double x, double y, int width, int height, Block& out) const;
+
+  /// The coefficients for `sample`.
+  SampleImage samples() const;
 
  private:
   double offset_;  ///< grey level of a pixel; without it floats lose the detail of bright images

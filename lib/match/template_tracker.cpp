@@ -74,10 +74,13 @@ TrackedMatch TemplateTracker::follow(Track& track, ImageView image, std::stop_to
   const Match& last = track.last;
   const int search = search_.value_or(std::max(kSmallestSearch, std::min(last.width, last.height) / 2));
   const double range = std::ldexp(search, std::min(track.lost, kMostDoublings));
-  const double scale = *std::ranges::max_element(matcher_.options().scales);
+  const MatchOptions& options = matcher_.options();
+  const double largest =
+      options.scale_range ? options.scale_range->max : *std::ranges::max_element(options.scales);
+  const double scale = last.refined ? last.scale : largest;
   const double half_diagonal = scale * std::hypot(last.width, last.height) / 2;
   const Window window = around(image, last.center_x, last.center_y, half_diagonal + range + kContext);
-  MatchResult result = matcher_.find_template(last.template_index, window.image, stop);
+  MatchResult result = matcher_.find_again(last, window.image, stop);
   TrackedMatch tracked{
       .template_index = last.template_index, .track = track.number, .best_score = result.best_score};
   if (result.matches.empty()) {

@@ -31,6 +31,8 @@ class Frame {
   /// Pixels on the host if the frame may have to be measured again (FocusMatch), else null. They are set
   /// before the frame is shared.
   mutable std::shared_ptr<const Image> suspicious;
+  /// Pixels on the host if the residuals of the frame are looked at (ResidualNoise), else null; set as above.
+  mutable std::shared_ptr<const Image> sampled;
 };
 
 /// Positions of the points in an image, in the memory of a backend. The points were placed there, or a

@@ -211,7 +211,13 @@ const CoarseLattice& CoarseSearch::lattice(Lattices& known, int level, int most_
 CoarseField CoarseSearch::search_whole(PyramidSearch& search, int level) {
   const CoarseLattice& nodes = lattice(whole_, level, most_top_nodes(level));
   CoarseField field = nodes.field;
-  finish(field, nodes, search.everywhere(nodes));
+  if (!largest_motion_) {
+    finish(field, nodes, search.everywhere(nodes));
+    return field;
+  }
+  const int range = std::max(1, (*largest_motion_ + field.reduction - 1) / field.reduction);
+  const std::vector<Prediction> at_rest(nodes.searched.size(), Prediction{});
+  finish(field, nodes, search.around(nodes, nodes.searched, at_rest, range));
   return field;
 }
 

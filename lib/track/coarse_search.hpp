@@ -60,6 +60,8 @@ class CoarseSearch {
   ImageView roi(int level) const { return roi_.empty() ? ImageView{} : roi_[level].view(); }
   /// False if level 0 is searched only by the points themselves, and not here.
   bool uses_full_size() const { return levels_ == 1 || may_search_whole(0); }
+  /// Looks only for motions of at most this many px along each axis; none = motions of any size.
+  void limit_motion(std::optional<int> largest) { largest_motion_ = largest; }
 
   /// Finds the displacement field from the reference to the current image.
   CoarseField run(PyramidSearch& search);
@@ -77,6 +79,7 @@ class CoarseSearch {
 
   core::ThreadPool& pool_;
   int width_, height_, levels_ = 1;
+  std::optional<int> largest_motion_;
   Roi::Rect box_;           ///< bounding box of the ROI
   std::vector<Image> roi_;  ///< the ROI by level; empty if it is a rectangle
   Lattices whole_, finer_;  ///< lattices by level, made when first needed

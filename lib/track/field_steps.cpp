@@ -74,6 +74,15 @@ FieldStep prefer_direct(std::shared_ptr<Measurement> direct) {
   };
 }
 
+FieldStep give_up_nodes(std::span<const std::int64_t> nodes, Status reason) {
+  return [nodes, reason](MeasuredFrame& frame) {
+    change_displacements(frame, "refine", [&](Field& field) {
+      for (const std::int64_t node : nodes)
+        if (field.status[node] != Status::masked) clear_node(field, node, reason);
+    });
+  };
+}
+
 FieldStep restore_noise(double noise_gain) {
   return [noise_gain](MeasuredFrame& frame) { frame.result.noise /= noise_gain; };
 }

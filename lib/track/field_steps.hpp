@@ -5,6 +5,7 @@
 #include <dic/track.hpp>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "analysis/interpolation_bias.hpp"
@@ -41,6 +42,8 @@ class PendingFrame {
 /// of intermediate references add up: at points where both measurements agree, and where only the second one
 /// has a value.
 FieldStep prefer_direct(std::shared_ptr<Measurement> direct);
+/// Gives up nodes that cannot be measured, whatever was found there. nodes: must outlive the step.
+FieldStep give_up_nodes(std::span<const std::int64_t> nodes, Status reason);
 /// Converts the noise of filtered images to the noise before the filter. noise_gain: see Prefilter.
 FieldStep restore_noise(double noise_gain);
 /// Subtracts the bias of the interpolation. Options and pool must outlive the step.

@@ -10,6 +10,7 @@
 #include "analysis/interpolation_bias.hpp"
 #include "analysis/prefilter.hpp"
 #include "core/cuda_devices.hpp"
+#include "track/sample_pairs.hpp"
 
 namespace dic::track {
 
@@ -26,9 +27,9 @@ constexpr std::array kBlurs = {0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0};
 constexpr double kLeastBlur = 0.4;
 /// Factor by which a blur must reduce 1 - zncc to explain it.
 constexpr double kExplains = 0.6;
-constexpr int kSamples = 32;        ///< number of subsets that are compared
 constexpr int kLargestRadius = 16;  ///< largest radius of these subsets, px
 constexpr int kMargin = 12;         ///< margin around these subsets for the low-pass, px
+constexpr int kSamples = 32;        ///< number of subsets that are compared
 /// Width of the border, in units of the blur, into which a low-pass carries what lies outside of the image.
 constexpr double kUnknownBorder = 1.5;
 constexpr double kSameBlur = 0.05;    ///< px: for a smaller change of the blur the reference is kept
@@ -58,41 +59,6 @@ PatchEnergy energy_at(ImageView image, const analysis::NoisePatch& patch) {
   energy.grey = squares - sum * sum / energy.pixels;
   return energy;
 }
-
-/// Keys' cubic convolution: it blurs much less than linear interpolation.
-std::array<double, 4> cubic_weights(double t) {
-  return {((-0.5 * t + 1) * t - 0.5) * t, (1.5 * t - 2.5) * t * t + 1, ((-1.5 * t + 2) * t + 0.5) * t,
-          (0.5 * t - 0.5) * t * t};
-}
-
-double value_at(ImageView image, double x, double y) {
-  const int i = static_cast<int>(std::floor(x)), j = static_cast<int>(std::floor(y));
-  const auto along_x = cubic_weights(x - i), along_y = cubic_weights(y - j);
-  double sum = 0;
-  visit_scalar(image.type, [&](auto element) {
-    for (int b = 0; b < 4; ++b) {
-      const auto* row = image.row<decltype(element)>(j + b - 1) + i - 1;
-      double line = 0;
-      for (int a = 0; a < 4; ++a) line += along_x[a] * static_cast<double>(row[a]);
-      sum += along_y[b] * line;
-    }
-  });
-  return sum;
-}
-
-/// A square of grey values; sides are odd.
-class Patch {
- public:
-  explicit Patch(int radius) : radius_(radius), values_(static_cast<std::size_t>(side()) * side()) {}
-  int radius() const { return radius_; }
-  int side() const { return 2 * radius_ + 1; }
-  double& at(int dx, int dy) { return values_[(dy + radius_) * side() + dx + radius_]; }
-  double at(int dx, int dy) const { return values_[(dy + radius_) * side() + dx + radius_]; }
-
- private:
-  int radius_;
-  std::vector<double> values_;
-};
 
 /// The inner part of a patch, of this radius, after a low-pass that is cut off at the edges of the patch.
 Patch blurred(const Patch& patch, double sigma, int radius) {
@@ -124,54 +90,6 @@ double difference_of(const Patch& a, const Patch& b, int radius) {
     }
   const double va = aa - sa * sa / n, vb = bb - sb * sb / n;
   return va > 0 && vb > 0 ? 1 - (ab - sa * sb / n) / std::sqrt(va * vb) : 1;
-}
-
-/// The same material in both images, in the coordinates of the reference.
-struct Pair {
-  Patch reference, current;
-  double stretch = 1;  ///< square root of the ratio of areas, current over reference
-};
-
-std::optional<Pair> pair_at(ImageView reference, ImageView current, const Field& field, int i, int j,
-                            int radius) {
-  const Grid& grid = field.grid();
-  const std::int64_t at = std::int64_t{j} * grid.nx + i;
-  for (const std::int64_t node : {at, at - 1, at + 1, at - grid.nx, at + grid.nx})
-    if (field.status[node] != Status::ok) return std::nullopt;
-  const double apart = 2.0 * grid.step;
-  const double ux = (field.u[at + 1] - field.u[at - 1]) / apart,
-               vx = (field.v[at + 1] - field.v[at - 1]) / apart;
-  const double uy = (field.u[at + grid.nx] - field.u[at - grid.nx]) / apart;
-  const double vy = (field.v[at + grid.nx] - field.v[at - grid.nx]) / apart;
-  const int cx = grid.x(i), cy = grid.y(j), full = radius + kMargin;
-  const auto inside = [&](ImageView image, double x, double y) {
-    return x >= 1 && y >= 1 && x < image.width - 2 && y < image.height - 2;
-  };
-  Pair pair{Patch(full), Patch(full), std::sqrt(std::abs((1 + ux) * (1 + vy) - uy * vx))};
-  for (int dy = -full; dy <= full; ++dy)
-    for (int dx = -full; dx <= full; ++dx) {
-      const double x = cx + dx + field.u[at] + ux * dx + uy * dy,
-                   y = cy + dy + field.v[at] + vx * dx + vy * dy;
-      if (!inside(reference, cx + dx, cy + dy) || !inside(current, x, y)) return std::nullopt;
-      pair.reference.at(dx, dy) = value_at(reference, cx + dx, cy + dy);
-      pair.current.at(dx, dy) = value_at(current, x, y);
-    }
-  return pair;
-}
-
-std::vector<Pair> sample_pairs(ImageView reference, ImageView current, const Field& field, int radius) {
-  const Grid& grid = field.grid();
-  std::vector<Pair> pairs;
-  if (grid.nx < 3 || grid.ny < 3) return pairs;
-  for (int k = 0; k < 4 * kSamples && std::ssize(pairs) < kSamples; ++k) {
-    // Multiples of the golden ratio are spread evenly along rows and columns.
-    const double share = std::fmod((k + 0.5) * std::numbers::phi, 1.0);
-    const auto node = static_cast<std::int64_t>(share * static_cast<double>(grid.nodes()));
-    const int i = static_cast<int>(node % grid.nx), j = static_cast<int>(node / grid.nx);
-    if (i < 1 || j < 1 || i + 1 >= grid.nx || j + 1 >= grid.ny) continue;
-    if (auto pair = pair_at(reference, current, field, i, j, radius)) pairs.push_back(std::move(*pair));
-  }
-  return pairs;
 }
 
 /// The minimum of a function whose values at kBlurs are known, by a parabola through three of them.
@@ -229,7 +147,7 @@ double sharpness(ImageView image, const std::vector<analysis::NoisePatch>& patch
 
 double blur_between(ImageView reference, ImageView current, const Field& field, int subset) {
   const int radius = std::min(subset / 2, kLargestRadius);
-  const std::vector<Pair> pairs = sample_pairs(reference, current, field, radius);
+  const std::vector<Pair> pairs = sample_pairs(reference, current, field, {radius + kMargin, kSamples});
   if (pairs.empty()) return 0;
   if (const double blur = blur_of_pairs(pairs, radius, true); blur >= kLeastBlur) return blur;
   double stretch = 0;
@@ -314,7 +232,7 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
   backend_.reset();
   const int border = static_cast<int>(std::ceil(kUnknownBorder * std::abs(blur)));
   blurred_analysis_ = {without_border(analysis_.roi, reference_.size(), border), analysis_.alternatives,
-                       analysis_.noise_patches};
+                       analysis_.largest_motion, analysis_.ramps, analysis_.noise_patches};
   backend_ = open_(options, reference.view(), blurred_analysis_);
   active_ = backend_->make_reference(backend_->take(reference.view()), *backend_->place(points_), nullptr);
   blur_ = blur;

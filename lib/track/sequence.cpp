@@ -7,6 +7,7 @@
 
 #include "analysis/host_pixels.hpp"
 #include "analysis/noise.hpp"
+#include "analysis/ramps.hpp"
 #include "analysis/self_similarity.hpp"
 #include "analysis/subset_choice.hpp"
 #include "camera/correct_field.hpp"
@@ -177,23 +178,30 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi, const Points& all)
     : pool_(options.threads),
-      reference_(reference),
       device_(choose_device(options, all.size())),
-      spectrum_(spectrum_of(reference, all, on_gpu())),
+      conditioning_(analysis::HostPixels(reference, on_gpu()).view(), options.noise.has_value(), pool_),
+      corrected_reference_(
+          conditioning_.needed() ? conditioning_(analysis::HostPixels(reference, on_gpu()).view()) : Image()),
+      reference_(conditioning_.needed() ? corrected_reference_.view() : reference),
+      spectrum_(spectrum_of(reference_, all, on_gpu())),
       prefilter_(prefilter_of(options, spectrum_, on_gpu(), pool_)),
       options_(with_known_bias(
-          chosen(options, prefilter_, spectrum_, {reference, roi.view(), all, on_gpu()}, pool_), spectrum_)),
+          chosen(options, prefilter_, spectrum_, {reference_, roi.view(), all, on_gpu()}, pool_), spectrum_)),
       bias_(bias_of(options_, spectrum_)),
       points_(in_rows(all, options.rows)),
       analysis_(analyse(std::move(roi), all)) {
   const Stopwatch watch;
-  backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference),
+  backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference_),
                   *points_.nodes, analysis_, pool_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
-  auto first = take_checked(reference);
+  auto first = take_corrected(reference_, on_gpu() && core::is_on_gpu(reference_));
   if (options_.reference_strategy == ReferenceStrategy::first) watch_focus();
+  if (!options_.noise && !prefilter_.enabled())
+    residual_noise_ =
+        std::make_unique<ResidualNoise>(analysis::HostPixels(reference_, on_gpu()).view(), options_);
   active_reference_ = backend_->make_reference(std::move(first), *backend_->place(points_), nullptr);
   reference_.data = nullptr;
+  corrected_reference_ = {};
   if (options_.camera)
     nodes_ = std::make_shared<const NodePositions>(
         camera::corrected_nodes(points_.grid(), *options_.camera, pool_));
@@ -207,10 +215,11 @@ ReferenceAnalysis Sequence::analyse(Image roi, const Points& all) {
   if (!everywhere(roi)) out.roi = std::move(roi);
   out.noise_patches = analysis::spread_noise_patches(reference_.size(), all.x, all.y);
   const analysis::HostPixels pixels(reference_, on_gpu());
-  out.alternatives =
-      in_rows(analysis::find_alternatives(options_, pixels.view(),
-                                          out.roi.empty() ? ImageView{} : out.roi.view(), all, pool_),
-              all, options_.rows);
+  out.ramps = analysis::find_ramps(pixels.view(), points_, options_.refine.subset, pool_);
+  analysis::Repeats repeats = analysis::find_repeats(
+      options_, pixels.view(), out.roi.empty() ? ImageView{} : out.roi.view(), all, pool_);
+  out.alternatives = in_rows(std::move(repeats.alternatives), all, options_.rows);
+  out.largest_motion = repeats.largest_motion;
   prepare_seconds_ = watch.seconds();
   return out;
 }
@@ -235,8 +244,18 @@ std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
   check_pixels(image);
   const bool is_in_gpu = on_gpu() && core::is_on_gpu(image);
   if (is_in_gpu) analysis::wait_for_default_stream(image);
+  if (!conditioning_.needed()) return take_corrected(image, is_in_gpu);
+  return take_corrected(conditioning_(analysis::HostPixels(image, is_in_gpu).view()), false);
+}
+
+/// Takes an image after the conditioning.
+std::shared_ptr<const Frame> Sequence::take_corrected(ImageView image, bool is_in_gpu) const {
   auto frame = prefilter_.enabled() ? take_filtered(image, is_in_gpu) : backend_->take(image);
   if (focus_) frame->suspicious = is_in_gpu ? focus_->suspicious_in_gpu(image) : focus_->suspicious(image);
+  if (residual_noise_ && !frame->suspicious && residual_noise_->wants_frame()) {
+    residual_noise_->count_frame();
+    frame->sampled = std::make_shared<const Image>(copy_of(analysis::HostPixels(image, is_in_gpu).view()));
+  }
   return frame;
 }
 
@@ -312,11 +331,15 @@ std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in
 std::unique_ptr<PendingFrame> Sequence::measure(std::shared_ptr<const Frame> current,
                                                 const std::stop_token& stop, const NextFrame& next) {
   std::vector<FieldStep> steps;
+  const auto sampled = std::exchange(current->sampled, nullptr);
   auto measured = measure_subsets(std::move(current), stop, next, steps);
+  if (!analysis_.ramps.empty()) steps.push_back(give_up_nodes(analysis_.ramps, Status::flat));
+  if (residual_noise_) steps.push_back(residual_noise_->step(sampled));
   ++measured_;
   if (options_.keep_state && options_.reference_strategy != ReferenceStrategy::first)
     measured->set_state(state_after(*measured));
-  if (prefilter_.enabled()) steps.push_back(restore_noise(prefilter_.noise_gain()));
+  const double noise_gain = prefilter_.noise_gain() * conditioning_.gain();
+  if (noise_gain != 1) steps.push_back(restore_noise(noise_gain));
   if (bias_) steps.push_back(subtract_bias(bias_, options_, pool_));
   if (options_.global.enabled) steps.push_back(fit_globally(options_, pool_));
   if (nodes_) steps.push_back(correct_by_camera(nodes_, options_, pool_));

@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "analysis/conditioning.hpp"
 #include "analysis/interpolation_bias.hpp"
 #include "analysis/power_spectrum.hpp"
 #include "analysis/prefilter.hpp"
@@ -17,6 +18,7 @@
 #include "track/device_choice.hpp"
 #include "track/field_steps.hpp"
 #include "track/focus_match.hpp"
+#include "track/residual_noise.hpp"
 
 namespace dic::track {
 
@@ -60,6 +62,7 @@ class Sequence {
   ReferenceAnalysis analyse(Image roi, const Points& all);
   bool on_gpu() const { return device_.device != "cpu"; }
   std::shared_ptr<const Frame> take_checked(ImageView image) const;
+  std::shared_ptr<const Frame> take_corrected(ImageView image, bool is_in_gpu) const;
   std::shared_ptr<const Frame> take_filtered(ImageView image, bool is_in_gpu) const;
   void watch_focus();
   std::unique_ptr<Measurement> measure_subsets(std::shared_ptr<const Frame> current,
@@ -74,8 +77,10 @@ class Sequence {
   double found_share(const PointCounts& counts) const;
 
   core::ThreadPool pool_;  ///< threads for loops on the CPU, used by all members
-  ImageView reference_;    ///< pixels of the caller, which are not used after construction
   DeviceChoice device_;
+  analysis::Conditioning conditioning_;
+  Image corrected_reference_;  ///< empty if the conditioning changes nothing
+  ImageView reference_;        ///< pixels of the caller or corrected ones, not used after construction
   std::optional<analysis::PowerSpectrum> spectrum_;  ///< spectrum of the reference; none if it is too small
   analysis::Prefilter prefilter_;
   TrackOptions options_;  ///< options with every choice made
@@ -93,6 +98,7 @@ class Sequence {
   std::unique_ptr<Measurement> direct_;  ///< measurement of the frame that led to the replacement of the
                                          ///< original reference, against that
   std::unique_ptr<FocusMatch> focus_;    ///< null if frames are measured from one to the next
+  std::unique_ptr<ResidualNoise> residual_noise_;  ///< null if the noise is given, or the images are filtered
   std::shared_ptr<const NodePositions> nodes_;  ///< nodes in the camera's coordinates; null without a camera
   /// The previous frame, for strategies that may make it the next reference.
   std::shared_ptr<const Frame> last_frame_;

@@ -148,6 +148,18 @@ bool has_periods(const Scene& scene) {
   return scene.motion && (scene.motion->kind == MotionKind::star || scene.motion->kind == MotionKind::chirp);
 }
 
+void measure_parts(const Case& one, const Options& options, CaseResult& result, const std::stop_token& stop) {
+  const Scene scene = one.scene();
+  result.origin = scene.origin;
+  result.device = "cpu";
+  const Image reference = scene.image(0), current = scene.image(1);
+  const auto start = std::chrono::steady_clock::now();
+  result.total = judge_parts(one, reference, current, *scene.motion, options, stop);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.frames = {result.total};
+  result.broken = broken_bounds(one.bounds, result.total, {});
+}
+
 void measure(const Case& one, CaseResult& result, core::ThreadPool& pool, const std::stop_token& stop) {
   const Scene scene = one.scene();
   result.origin = scene.origin;
@@ -202,7 +214,7 @@ CaseResult run_case(const Suite& suite, const Case& one, const Options& options,
   result.parameter_value = one.parameter_value;
   result.options = options_of(one, options);
   try {
-    measure(one, result, pool, stop);
+    one.parts.empty() ? measure(one, result, pool, stop) : measure_parts(one, options, result, stop);
   } catch (const UsageError& e) {
     result.failure = e.what();
   } catch (const FileError& e) {

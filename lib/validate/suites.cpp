@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <numbers>
+#include <random>
 
 #include "validate/validate.hpp"
 
@@ -13,6 +16,8 @@ constexpr double kFalseTorn = 1e-3;  // share of false points if bodies move apa
 constexpr double kLost = 1e-3;       // share of the points that can be measured
 constexpr double kLostTurned = 1e-2;
 constexpr double kLostTorn = 5e-2;  // a subset with two motions may have too few pixels of its own
+// The same where a camera changes the texture itself.
+constexpr double kFalseCamera = 1e-3, kLostCamera = 1e-2;
 constexpr Bounds::Range kScatter{0.9, 1.25};
 constexpr Bounds::Range kScatterNoise{0.9, 1.1};
 
@@ -456,6 +461,148 @@ std::vector<Case> unrelated(const Options& options) {
   return cases;
 }
 
+// --- cameras ---
+
+/// A change of the frames of a scene, as a camera or a file format makes it.
+using Change = std::function<Image(const Image& image, int frame)>;
+
+Case seen_by_camera(Case one, const Change& change) {
+  one.scene = [inner = one.scene, change, name = one.name] {
+    Scene scene = inner();
+    scene.image = [image = scene.image, change](int frame) { return change(image(frame), frame); };
+    scene.origin += "; " + name;
+    return scene;
+  };
+  return one;
+}
+
+/// A change of every grey value by itself.
+template <typename To>
+Change grey_by_grey(std::function<double(double grey)> map) {
+  return [map = std::move(map)](const Image& image, int) {
+    Image out(image.size(), scalar_type_of<To>());
+    for (int y = 0; y < image.height(); ++y)
+      for (int x = 0; x < image.width(); ++x)
+        out.row<To>(y)[x] = static_cast<To>(map(image.row<std::uint8_t>(y)[x]));
+    return out;
+  };
+}
+
+/// Hot and dead pixels, the same in every frame.
+Change defective(double share) {
+  return [share](const Image& image, int) {
+    Image out = copy_of(image);
+    std::mt19937 random(11);
+    for (int y = 0; y < out.height(); ++y)
+      for (int x = 0; x < out.width(); ++x) {
+        const double value = random() / 4294967296.0;
+        if (value < share) out.row<std::uint8_t>(y)[x] = value < share / 3 ? 0 : 255;
+      }
+    return out;
+  };
+}
+
+/// Noise after a 3x3 filter, with a standard deviation of 2.25 grey levels.
+Change filtered_noise(std::uint64_t seed) {
+  return [seed](const Image& image, int frame) {
+    const int width = image.width(), height = image.height();
+    std::mt19937_64 random(seed + static_cast<std::uint64_t>(frame));
+    std::normal_distribution<double> gauss(0, 6);
+    std::vector<double> white(static_cast<std::size_t>(width) * height);
+    for (double& value : white) value = gauss(random);
+    Image out = copy_of(image);
+    for (int y = 1; y + 1 < height; ++y)
+      for (int x = 1; x + 1 < width; ++x) {
+        double noise = 0;
+        for (int j = -1; j <= 1; ++j)
+          for (int i = -1; i <= 1; ++i)
+            noise += (2 - std::abs(i)) * (2 - std::abs(j)) / 16.0 * white[(y + j) * width + x + i];
+        std::uint8_t& grey = out.row<std::uint8_t>(y)[x];
+        grey = static_cast<std::uint8_t>(std::lround(std::clamp(grey + noise, 0.0, 255.0)));
+      }
+    return out;
+  };
+}
+
+std::vector<Case> camera(const Options& options) {
+  const SynthOptions noisy = shifted(options, 0.4, 0.2), clean = shifted(options, 0.4, 0.2, 0);
+  SynthOptions glare = shifted(options, 2.3, 0.2);
+  glare.glare = 0.05;
+  const Bounds usual = continuous(kScatter),
+               rough{.false_ok = kFalseCamera, .lost = kLostCamera, .scatter = Bounds::Range{0.7, 1.3}};
+  std::vector<Case> cases;
+  for (const double share :
+       options.quick ? std::vector<double>{0.003} : std::vector<double>{0.0003, 0.003, 0.01})
+    cases.push_back(seen_by_camera(make(text("%g %% of the pixels are defective", 100 * share), noisy, usual),
+                                   defective(share)));
+  cases.push_back(
+      seen_by_camera(make("two values", clean, rough),
+                     grey_by_grey<std::uint8_t>([](double grey) { return grey > 128 ? 255 : 0; })));
+  cases.push_back(seen_by_camera(of_whole_subsets(make("12 bits in 16, glare saturates 5 %", glare, usual)),
+                                 grey_by_grey<std::uint16_t>([](double grey) { return 16 * grey; })));
+  cases.push_back(seen_by_camera(make("16 bits, offset 60000", noisy, usual),
+                                 grey_by_grey<std::uint16_t>([](double grey) { return 60000 + grey; })));
+  cases.push_back(seen_by_camera(make("kelvin, 295 +- 1", noisy, usual),
+                                 grey_by_grey<float>([](double grey) { return 295 + 0.01 * (grey - 128); })));
+  cases.push_back(
+      seen_by_camera(make("noise after a 3x3 filter", clean, rough), filtered_noise(options.seed)));
+  return cases;
+}
+
+// --- textures that repeat ---
+
+/// A texture that repeats itself every `period` px along both axes, moved by (u, v), with noise.
+Scene repeating_scene(const Options& options, int period, double u, double v) {
+  Scene scene;
+  const int side = options.side();
+  const std::uint64_t seed = options.seed;
+  scene.image = [=](int frame) {
+    std::mt19937_64 places(seed), random(seed + 1 + static_cast<std::uint64_t>(frame));
+    std::uniform_real_distribution<double> along(0, period);
+    std::normal_distribution<double> noise(0, 2);
+    std::vector<double> tile(static_cast<std::size_t>(period) * period, 30);
+    for (int n = 0; n < period * period / 30; ++n) {
+      const double cx = along(places) + frame * u, cy = along(places) + frame * v;
+      for (int y = 0; y < period; ++y)
+        for (int x = 0; x < period; ++x) {
+          const double dx = std::remainder(x - cx, period), dy = std::remainder(y - cy, period);
+          if (dx * dx + dy * dy < 64) tile[y * period + x] += 60 * std::exp(-(dx * dx + dy * dy) / 4.5);
+        }
+    }
+    Image image({side, side}, ScalarType::u8);
+    for (int y = 0; y < side; ++y)
+      for (int x = 0; x < side; ++x) {
+        const double grey = tile[y % period * period + x % period] + noise(random);
+        image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(std::lround(std::clamp(grey, 0.0, 255.0)));
+      }
+    return image;
+  };
+  scene.truth = [=](int frame, double x, double y) -> std::optional<Truth> {
+    const double to_x = x + frame * u, to_y = y + frame * v;
+    const bool inside = to_x >= 0 && to_y >= 0 && to_x <= side - 1 && to_y <= side - 1;
+    return Truth{frame * u, frame * v, inside ? Measurable::yes : Measurable::maybe};
+  };
+  scene.origin = "a texture that repeats itself every " + std::to_string(period) + " px";
+  scene.amounts = {0, 1};
+  return scene;
+}
+
+std::vector<Case> repeats(const Options& options) {
+  std::vector<Case> cases;
+  for (const int period : options.quick ? std::vector<int>{64} : std::vector<int>{40, 64, 100, 128, 160})
+    for (const double u : {0.3, 3.3})
+      cases.push_back({"every " + std::to_string(period) + " px, " + text("moved by %.1f px", u),
+                       [=] { return repeating_scene(options, period, u, -0.4); },
+                       continuous(kScatter),
+                       {}});
+  // A motion by half of a short period could be either way: no value is right, too.
+  cases.push_back({"every 20 px, moved by 9 px",
+                   [=] { return repeating_scene(options, 20, 9, 0); },
+                   {.false_ok = kFalse},
+                   {}});
+  return cases;
+}
+
 // --- sequences ---
 
 /// The case with one black frame.
@@ -497,6 +644,64 @@ std::vector<Case> sequences(const Options& options) {
   return cases;
 }
 
+// --- template matching ---
+
+constexpr int kPartRadius = 30, kPartCell = 128;  // of a disc, and distance between discs, px
+
+/// Motion of discs by up to `most` px at any angle. hides: each is then covered by a fifth by another disc.
+std::vector<Motion::Body> moving_discs(const Options& options, const std::vector<Case::Part>& parts,
+                                       double most, bool hides) {
+  std::mt19937_64 random(options.seed);
+  const auto uniform = [&](double low, double high) {
+    return low + (high - low) * std::ldexp(static_cast<double>(random() >> 11), -53);
+  };
+  std::vector<Motion::Body> bodies, covers;
+  for (const Case::Part& part : parts) {
+    const double x = part.x, y = part.y, radius = part.radius;
+    const double u = uniform(-most, most), v = uniform(-most, most);
+    bodies.push_back({x, y, radius, u, v, uniform(-180, 180)});
+    // Discs of the same size at this distance overlap by a fifth.
+    const double distance = 1.36 * radius, direction = uniform(-std::numbers::pi, std::numbers::pi);
+    constexpr double kFree = kPartCell / 2.0;  // from a disc to the middle between four
+    covers.push_back({x + kFree, y + kFree, radius, u + distance * std::cos(direction) - kFree,
+                      v + distance * std::sin(direction) - kFree, 0});
+  }
+  if (hides) bodies.insert(bodies.end(), covers.begin(), covers.end());
+  return bodies;
+}
+
+std::vector<Case> match(const Options& options) {
+  const int side = (options.quick ? 4 : 6) * kPartCell;
+  std::vector<Case::Part> parts;
+  for (int y = kPartCell / 2; y < side; y += kPartCell)
+    for (int x = kPartCell / 2; x < side; x += kPartCell) parts.push_back({x, y, kPartRadius});
+  Bounds bounds{.rmse = 0.02, .false_ok = 0, .lost = 0.01, .scatter = Bounds::Range{0.6, 1.4}};
+  SynthOptions turned = speckle(options);
+  turned.blob_sigma = kPartRadius / 7.5;
+  turned.size = {side, side};
+  turned.motion.kind = MotionKind::bodies;
+  SynthOptions hidden = turned;
+  turned.motion.bodies = moving_discs(options, parts, 20, false);
+  hidden.motion.bodies = moving_discs(options, parts, 6, true);
+  SynthOptions larger = zoomed(options, 33, 1.1);
+  larger.blob_sigma = turned.blob_sigma;
+  larger.size = turned.size;
+  larger.motion.cx = larger.motion.cy = (side - 1) / 2.0;
+  std::vector<Case> cases = {make("discs of 60 px at any angle", turned, bounds)};
+  cases[0].parts = parts;
+  Bounds of_hidden = bounds;
+  of_hidden.rmse = 0.08;
+  of_hidden.lost = 0.05;
+  cases.push_back(make("discs of 60 px, a fifth hidden", hidden, of_hidden));
+  cases[1].parts = parts;
+  cases.push_back(make("discs of 60 px, 33 degrees, scale 1.1", larger, bounds));
+  // Parts that stay in the image.
+  for (const Case::Part& part : parts)
+    if (const int middle = side / 2; std::hypot(part.x - middle, part.y - middle) < side / 3.0)
+      cases[2].parts.push_back(part);
+  return cases;
+}
+
 std::vector<Suite> make_suites() {
   const std::vector<std::string> usual = {"ok", "lost", "false ok", "bias", "sd", "RMSE", "scatter"};
   const std::vector<std::string> strain = {"ok",      "lost",        "false ok", "RMSE",
@@ -529,9 +734,15 @@ std::vector<Suite> make_suites() {
       {"textures", "other speckle: printed dots, mixed sizes, coarse, fine", "we are not tuned to one",
        textures, usual},
       {"periodic", "rows and columns of dots", "the true period, or none", periodic, usual},
+      {"repeats", "textures that repeat themselves, far and near", "the smallest motion, or none", repeats,
+       usual},
+      {"camera", "defective pixels, two values, ceilings, offsets, filters", "cameras and files do that",
+       camera, usual},
       {"textureless", "grey that rises evenly", "nothing can be measured", textureless, usual},
       {"unrelated", "images of different specimens", "nothing can be measured", unrelated, usual},
       {"sequences", "sequences, by reference strategy", "errors of steps are correlated", sequences, usual},
+      {"match", "dic match at any pose: centres, and the rim by angle and scale",
+       "what an eye finds is found, and sigma is the scatter", match, usual},
   };
 }
 

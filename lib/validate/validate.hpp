@@ -47,15 +47,21 @@ struct Variant {
 };
 
 struct Case {
+  /// A disc of the reference.
+  struct Part {
+    int x = 0, y = 0, radius = 0;  ///< px
+  };
+
   std::string name;
   std::function<Scene()> scene;
   Bounds bounds;
   Variant variant = {};
   Region region = {};
   std::optional<Roi::Rect> roi = {};
-  bool whole_subsets = false;  ///< only points whose whole subset is visible in both images count as lost
-  int first_judged = 1;        ///< earlier frames (at rest) only measure the noise
-  std::string parameter = {};  ///< quantity on the x axis of a curve over the cases
+  bool whole_subsets = false;    ///< only points whose whole subset is visible in both images count as lost
+  int first_judged = 1;          ///< earlier frames (at rest) only measure the noise
+  std::vector<Part> parts = {};  ///< searched as templates at any pose, instead of tracking points
+  std::string parameter = {};    ///< quantity on the x axis of a curve over the cases
   double parameter_value = 0;
 };
 
@@ -112,6 +118,11 @@ Suite folder_suite(const std::filesystem::path& folder);
 
 /// Measures and judges a case. If the data cannot be measured, sets `failure`. Throws Cancelled, DeviceError.
 CaseResult run_case(const Suite& suite, const Case& one, const Options& options, std::stop_token stop = {});
+
+/// Finds the parts of a case in the current image and judges two points for each: its centre, and its rim,
+/// which angle and scale move.
+Metrics judge_parts(const Case& one, const Image& reference, const Image& current, const Motion& motion,
+                    const Options& options, const std::stop_token& stop);
 
 /// A sentence per broken bound.
 std::vector<std::string> broken_bounds(const Bounds& bounds, const Metrics& metrics,

@@ -122,6 +122,21 @@ static void test_match(const uint8_t* reference, const uint8_t* current) {
   EXPECT(found == 1 && fabs(match[0] - 51.25) < 0.05 && fabs(match[1] - 39.5) < 0.05 && match[4] > 0.98);
 }
 
+static void test_match_poses(const uint8_t* reference, const uint8_t* current) {
+  const dic_image pattern = {reference + 30 * kWidth + 40, DIC_U8, 40, 40, kWidth};
+  const dic_image image = {current, DIC_U8, kWidth, kHeight, 0};
+  dic_pose_search search = {-180, 180, 1, 1, 0.8, 1, 0};
+  double match[DIC_POSE_COLUMNS] = {0};
+  int32_t found = -1;
+  EXPECT(dic_match_poses(&pattern, NULL, &image, &search, match, &found) == DIC_OK);
+  EXPECT(found == 1 && fabs(match[0] - 41.25) < 0.05 && fabs(match[1] - 29.5) < 0.05 && match[4] > 0.95);
+  EXPECT(fabs(match[5]) < 0.2 && match[6] == 1 && match[7] > 0 && match[9] > 0 && match[10] == 0);
+  EXPECT(match[11] > 0.9 && match[11] <= 1);
+  search.least_scale = 2;
+  EXPECT(dic_match_poses(&pattern, NULL, &image, &search, match, &found) == DIC_USAGE_ERROR && found == 0);
+  EXPECT(dic_match_poses(&pattern, NULL, &image, NULL, match, &found) == DIC_USAGE_ERROR);
+}
+
 static void test_errors(const uint8_t* reference) {
   dic_options* options = NULL;
   dic_result* result = NULL;
@@ -158,6 +173,7 @@ int main(void) {
   test_pair(reference, current);
   test_stream(reference, current);
   test_match(reference, current);
+  test_match_poses(reference, current);
   test_errors(reference);
   return wrong;
 }

@@ -28,7 +28,7 @@ TYPES = {
     "von_mises": "f4", "sigma_exx": "f4", "sigma_eyy": "f4", "sigma_exy": "f4",
 }
 STATUS = ["ok", "flat", "out_of_image", "low_correlation", "not_converged", "diverged", "masked", "outlier",
-          "ambiguous"]
+          "ambiguous", "epipolar"]
 WITH_VALUES = [STATUS.index("ok"), STATUS.index("outlier")]
 
 

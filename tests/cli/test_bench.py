@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import signal
 import subprocess
 import unittest
@@ -149,6 +150,14 @@ class BenchPipelinesTest(ProgramTest):
         self.assertRegex(out, r"Template 32x32 in 256x256, 8 bit, on cpu: [0-9.]+ ms")
         self.assertRegex(out, r"[0-9.]+ times as fast as cv::matchTemplate")
         self.refuse(2, ["template"], "bench", "match", "--size", "64", "--template", "64")
+
+    def test_match_at_any_angle(self):
+        out = self.succeed("bench", "match", "--poses", "--size", "256", "--template", "48").stdout
+        self.assertRegex(out, r"at any angle in 256x256, 8 bit, on cpu: [0-9.]+ ms")
+        error, turn = re.search(r"([0-9.]+) px and ([0-9.]+) degrees from the true pose", out).groups()
+        self.assertLess(float(error), 0.05)
+        self.assertLess(float(turn), 0.1)
+        self.assertRegex(out, r"in the next image of a sequence: [0-9.]+ ms")
 
     def test_ceilings(self):
         lines = self.succeed("bench", "ceilings", "--repeats", "1").stdout.splitlines()

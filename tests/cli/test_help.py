@@ -93,6 +93,9 @@ class HelpTest(ProgramTest):
         self.assertEqual(self.complete("dic", "tr"), ["track"])
         self.assertEqual(self.complete("dic", "track", "--ord"), ["--order"])
         self.assertEqual(self.complete("dic", "track", "a.png", "--order", ""), ["0", "1", "2", "auto"])
+        self.assertEqual(self.complete("dic", "plot", "dic_out", "--field", "von"), ["von_mises"])
+        self.assertEqual(self.complete("dic", "plot", "dic_out", "--field", "u,von"), ["u,von_mises"])
+        self.assertEqual(self.complete("dic", "track", "a.png", "--device", "cuda:"), ["cuda:all"])
         self.assertEqual(self.complete("dic", "bench", "tr"), ["track"])
         for command in COMMANDS:
             self.assertEqual(sorted(self.complete("dic", *command.split(), "--")), self.options(command))

@@ -315,6 +315,38 @@ class MatchTest(unittest.TestCase):
         for match in self.matches(self.template_file, saturated, "--threshold", "-1", "--max-matches", "30"):
             self.assertTrue(-1 <= match["score"] <= 1)
 
+    def turned(self, degrees):
+        """The image, turned clockwise on the screen about its centre, and the template's centre in it."""
+        middle = ((self.image.shape[1] - 1) / 2, (self.image.shape[0] - 1) / 2)
+        matrix = cv2.getRotationMatrix2D(middle, -degrees, 1)
+        pixels = cv2.warpAffine(self.image, matrix, self.image.shape[::-1], flags=cv2.INTER_LANCZOS4)
+        return pixels, matrix @ [149.5, 110, 1]
+
+    def test_a_range_without_step_measures_the_angle(self):
+        pixels, (x, y) = self.turned(33.3)
+        (match,) = self.matches(self.template_file, self.save("turned.png", pixels), "--rotation", "-180:180")
+        self.assertEqual(
+            list(match),
+            ["image", "template", "x", "y", "center_x", "center_y", "score", "rotation_deg", "scale", "sigma_x",
+             "sigma_y", "sigma_rotation_deg", "sigma_scale", "visible"],
+        )
+        self.assertAlmostEqual(match["center_x"], x, delta=0.05)
+        self.assertAlmostEqual(match["center_y"], y, delta=0.05)
+        self.assertAlmostEqual(match["rotation_deg"], 33.3, delta=0.1)
+        self.assertEqual(match["scale"], 1)
+        self.assertGreater(match["visible"], 0.95)
+        self.assertTrue(0 < match["sigma_x"] < 0.05)
+
+    def test_table_and_csv_of_poses(self):
+        pixels, _ = self.turned(33.3)
+        turned = self.save("turned.png", pixels)
+        head, row = self.dic(self.template_file, turned, "--rotation", "0:90", "--scales", "0.9:1.1").stdout.splitlines()
+        self.assertEqual(head.split()[7:12], ["sigma_x", "sigma_y", "sigma_r", "sigma_s", "visible"])
+        self.assertEqual(len(row.split()), len(head.split()))
+        (row,) = csv.DictReader(io.StringIO(self.dic(self.template_file, turned, "--rotation", "0:90", "--csv").stdout))
+        self.assertAlmostEqual(float(row["rotation_deg"]), 33.3, delta=0.1)
+        self.assertGreater(float(row["sigma_rotation_deg"]), 0)
+
     def test_wrong_usage(self):
         constant = self.save("constant.png", np.full((9, 9), 50, np.uint8))
         t, i = self.template_file, self.image_file
@@ -325,7 +357,10 @@ class MatchTest(unittest.TestCase):
         self.assert_fails(2, "--track", t, i, "--search", "5")
         self.assert_fails(2, "does not fit into the image", i, t)
         self.assert_fails(2, "same grey level everywhere", constant, i)
-        self.assert_fails(2, "MIN:MAX:STEP", t, i, "--rotation", "1:2")
+        self.assert_fails(2, "MIN:MAX:STEP", t, i, "--rotation", "1:2:")
+        self.assert_fails(2, "from a smaller to a larger", t, i, "--rotation", "2:1")
+        self.assert_fails(2, "with zncc only", t, i, "--rotation", "1:2", "--method", "ssd")
+        self.assert_fails(2, "affine", t, i, "--affine")
         self.assert_fails(2, "MIN:MAX:STEP", t, i, "--rotation", "5:1:1")
         self.assert_fails(2, "MIN:MAX:STEP", t, i, "--scales", "1:2:0")
         self.assert_fails(2, "greater than 0", t, i, "--scales", "0:1:0.5")

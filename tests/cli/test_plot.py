@@ -50,9 +50,14 @@ class PlotTest(ProgramTest):
         self.assertLess(np.abs(colour("microstrain", "10000,30000") - middle).max(), 12)
         self.assertGreater(np.abs(colour("%", "2,4") - middle).max(), 40)
 
+    def test_status_among_the_fields_is_left_out(self):
+        done = self.succeed("plot", "dic_out", "-o", "figures", "--field", "u,status,v")
+        self.assertIn("status is left out", done.stderr)
+        self.assertEqual(sorted(file.name for file in (self.folder / "figures").iterdir()), ["u_0002.png", "v_0002.png"])
+
     def test_refusals(self):
         self.refuse(2, ("nothing",), "plot", "dic_out", "--field", "nothing")
-        self.refuse(2, ("dic view",), "plot", "dic_out", "--field", "u,status")
+        self.refuse(2, ("dic view",), "plot", "dic_out", "--field", "status")
         self.refuse(2, ("1 to 2",), "plot", "dic_out", "--frames", "9")
         self.refuse(2, ("range",), "plot", "dic_out", "--range", "2,1")
         self.plotted("--field", "u")

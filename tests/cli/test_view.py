@@ -5,7 +5,9 @@ import http.client
 import json
 import os
 import re
+import shutil
 import socket
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -251,6 +253,63 @@ class ViewTest(ProgramTest):
         os.symlink("/etc", self.folder / "link")
         self.assertEqual(server.post("api/run", {"toml": QUICK + 'roi = "link/hostname"\n'})[0], 400)
 
+    def test_opens_nothing_elsewhere(self):
+        """The page chooses below the folder of the start: neither "..", nor links, nor what a file says, lead out of it."""
+        outside = Path(tempfile.mkdtemp(dir=self.folder.parent))
+        self.addCleanup(shutil.rmtree, outside)
+        for k, image in enumerate(self.sequence(SHIFTS)):
+            shutil.copy(self.folder / image, outside / f"secret_{k}.png")
+        self.succeed("track", outside, "--subset", "21", "--step", "10", "--no-pictures", "-o", "of_secrets")
+        self.succeed("track", outside, "--subset", "21", "--step", "10", "--no-pictures", "-o", outside / "result")
+        (self.folder / "way").symlink_to(outside)
+        mixed = self.folder / "mixed"
+        mixed.mkdir()
+        (mixed / "a.png").symlink_to(outside / "secret_0.png")
+        shutil.copy(self.folder / "frame_0.png", mixed / "b.png")
+        (self.folder / "trap").mkdir()
+        (self.folder / "trap/result.vtkhdf").symlink_to(outside / "result/result.vtkhdf")
+        server = self.view("--no-browser")
+        self.assertEqual(server.get_json("api/state")["reference"], None)
+        for folder in (outside, "..", "way", "mixed/../..", "/etc", self.folder / "way"):
+            for what, content in (("folder", {"folder": str(folder)}), ("open", {"path": str(folder)}), ("other", {"path": str(folder)})):
+                status, answer = server.post(f"api/{what}", content)
+                self.assertEqual(status, 400, (what, folder))
+                self.assertNotIn(b"secret", answer)
+        status, answer = server.post("api/folder", {"folder": ""})
+        self.assertEqual(status, 200)
+        listed = {entry["name"]: entry["kind"] for entry in json.loads(answer)["entries"]}
+        self.assertEqual(listed, {"mixed": "folder", "of_secrets": "result", "trap": "result"})
+        self.assertEqual(json.loads(answer)["parent"], "")
+        for path in ("mixed", "trap", "way/result", "way/secret_0.png"):
+            self.assertEqual(server.post("api/open", {"path": path})[0], 400, path)
+        self.assertEqual(server.post("api/other", {"path": "trap"})[0], 400)
+        # A result names its images: they are shown only where the page may read them.
+        self.assertEqual(server.post("api/open", {"path": "of_secrets"})[0], 200)
+        self.assertFalse(server.get_json("api/result")["has_images"])
+        self.assertEqual(server.ask("GET", "api/image/reference")[0], 400)
+        self.assertEqual(server.post("api/open", {"path": str(self.folder)})[0], 200)
+        self.assertEqual(server.get_json("api/state")["frames"]["names"], ["frame_0.png", "frame_1.png", "frame_2.png"])
+
+    def test_strain_is_changed_beside_the_result(self):
+        self.succeed("track", *self.sequence(SHIFTS), "--subset", "21", "--step", "10", "--no-pictures")
+        before = (self.folder / "dic_out/result.vtkhdf").read_bytes()
+        scratch = self.folder / "scratch"
+        scratch.mkdir()
+        server = self.view("dic_out", "--no-browser", env={**os.environ, "TMPDIR": str(scratch)})
+        for wrong in ({"window": 8, "measure": "hencky"}, {"window": 9, "measure": "big"}, {"window": "9", "measure": "hencky"}, {}):
+            self.assertEqual(server.post("api/strain", wrong)[0], 400, wrong)
+        for window in (7, 9):
+            status, answer = server.post("api/strain", {"window": window, "measure": "hencky"})
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(json.loads(answer)["strain"],
+                             {"window": window, "measure": "hencky", "subset": 21, "stored": {"window": 5, "measure": "green-lagrange"}})
+        self.assertEqual((self.folder / "dic_out/result.vtkhdf").read_bytes(), before)
+        folder, = scratch.iterdir()
+        self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
+        self.assertEqual(len(list(folder.iterdir())), 1)
+        server.stop()
+        self.assertEqual(list(scratch.iterdir()), [])
+
     def test_nonsense_is_refused_with_a_sentence(self):
         server = self.frames()
         for toml in ("subset = [", "unknown = 1", "subset = 20", 'roi-polygon = ["1,2"]', "[table]\nsubset = 21",
@@ -402,7 +461,6 @@ class ViewTest(ProgramTest):
 
     def test_wrong_use(self):
         self.refuse(1, ["nothing"], "view", "nothing_*.png", "--no-browser")
-        self.refuse(2, ["INPUT"], "view", "--no-browser")
 
     # Report -----------------------------------------------------------------------------------------
 

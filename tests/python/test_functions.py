@@ -104,6 +104,21 @@ def test_match(moved):
         dic.match(images[0, 40:80, 60:100], images[0], method="other")
 
 
+def test_match_at_any_pose(moved):
+    image = moved.image.values[0]
+    turned = np.rot90(image)  # (x, y) goes to (y, width - 1 - x): by -90 degrees
+    ranges = dict(rotation_range=(-180, 180), scale_range=(0.9, 1.1))
+    (found,) = dic.match(image[40:80, 60:100], turned, **ranges).itertuples()
+    assert abs(found.center_x - 59.5) < 0.01 and abs(found.center_y - (image.shape[1] - 1 - 79.5)) < 0.01
+    assert abs(found.rotation + 90) < 0.02 and abs(found.scale - 1) < 5e-4 and found.score > 0.99
+    assert 0 <= found.sigma_x < 0.01 and 0 <= found.sigma_rotation < 0.02 and found.visible > 0.95
+    mask = np.ones(turned.shape, np.uint8)
+    mask[:, 30:90] = 0
+    assert len(dic.match(image[40:80, 60:100], turned, **ranges, image_mask=mask, threshold=0.8)) == 0
+    with pytest.raises(dic.UsageError, match="range"):
+        dic.match(image[40:80, 60:100], turned, timeout_ms=5)
+
+
 @pytest.mark.parametrize("device", ["cpu", "opencl"])
 @pytest.mark.parametrize("dtype, sums", [(np.uint8, np.uint32), (np.uint16, np.uint64), (np.int32, np.int64),
                                          (np.float64, np.float64)])

@@ -205,6 +205,15 @@ TEST(BenchTrack, SaysWhenEachStageWorkedAndDrawsIt) {
   EXPECT_THROW(write_timeline(file, few, "too short"), UsageError);
 }
 
+TEST(BenchMatch, ATurnedTemplateIsFound) {
+  const MatchTiming timing =
+      match({.template_size = 48, .image_size = 200, .noise = 1, .poses = true}, quick_options());
+  EXPECT_LT(timing.error, 0.05);
+  EXPECT_LT(timing.turn_error, 0.1);
+  EXPECT_GT(timing.score, 0.95);
+  EXPECT_GT(timing.seconds.median, 0);
+}
+
 TEST(BenchMatch, TheTemplateIsFound) {
   MatchCase shape;
   shape.template_size = 32;

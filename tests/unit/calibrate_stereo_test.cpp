@@ -104,10 +104,10 @@ struct Quality {
     const cv::Vec3d t(rig.cameras[1].translation_mm.data());
     std::vector<Eigen::Vector3d> truth, found;
     double squares = 0;
-    for (double z = 480; z <= 530; z += 25)
-      for (double y = -60; y <= 60; y += 20)
-        for (double x = -80; x <= 80; x += 20) {
-          const cv::Vec3d p(x, y, z), q = rotation_of(kTurn) * p + kShift;
+    for (int k = -1; k <= 1; ++k)
+      for (int j = -3; j <= 3; ++j)
+        for (int i = -4; i <= 4; ++i) {
+          const cv::Vec3d p(20 * i, 20 * j, 505 + 25 * k), q = rotation_of(kTurn) * p + kShift;
           const auto seen = [](const Camera& camera, const cv::Vec3d& at) {
             const Lens& l = *camera.parameters().lens;
             return camera.distort(l.fx * at[0] / at[2] + l.cx, l.fy * at[1] / at[2] + l.cy);
@@ -116,7 +116,7 @@ struct Quality {
           if (left.x < 0 || left.y < 0 || left.x > 999 || left.y > 799) continue;
           if (right.x < 0 || right.y < 0 || right.x > 999 || right.y > 799) continue;
           squares += std::pow(epipolar_distance(found_a, found_b, rig.cameras[1], left, right), 2);
-          truth.emplace_back(x, y, z);
+          truth.emplace_back(p[0], p[1], p[2]);
           found.push_back(triangulated(found_a, found_b, r, t, left, right));
         }
     const auto n = static_cast<double>(truth.size());
@@ -234,6 +234,26 @@ TEST_F(CalibrateStereo, SaysWhatIsWrongWithThePairs) {
   }
   job.right.pop_back();
   EXPECT_THROW(calibrate_stereo(job), UsageError);
+}
+
+TEST_F(CalibrateStereo, WithoutTiltTheFocalLengthsAreNotKnown) {
+  StereoCalibrationJob job;
+  job.target = kRings;
+  for (int i = 0; i < 4; ++i) {
+    const Pose pose = {{0, 0.215, 0}, {-35.0 + 3 * i, -28.0 + 4 * i, 480.0 + 15 * i}};
+    const auto number = static_cast<unsigned>(i);
+    job.left.push_back(
+        write("l" + std::to_string(i), RenderedTarget{kImage, 2, number}.seen(kLeft, pose, kRings)));
+    job.right.push_back(write("r" + std::to_string(i),
+                              RenderedTarget{kImage, 2, 9 + number}.seen(kRight, in_right(pose), kRings)));
+  }
+  try {
+    const StereoCalibration found = calibrate_stereo(job);
+    EXPECT_TRUE(std::ranges::any_of(found.warnings,
+                                    [](const auto& w) { return w.find("tilted") != std::string::npos; }));
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("add"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ ROOMS = {
     "synth": {"core", "calibrate", "image", "io"},
     "analysis": {"core", "fields", "refine"},
     "track": {"core", "analysis", "camera", "correlate", "features", "fields", "global", "refine"},
-    "run": {"core", "image", "io", "draw", "analysis", "track"},
+    "stereo": {"core", "camera", "fields", "track"},
+    "run": {"core", "image", "io", "draw", "analysis", "track", "stereo"},
     "vsg": {"core", "draw", "fields", "track"},
     "match": {"core", "refine"},
     "query": {"core", "fields", "global", "io", "draw", "run"},
@@ -56,7 +57,7 @@ MAY_INCLUDE = {room: below | {PUBLIC, SHARED, LAUNCH} for room, below in ROOMS.i
 }
 THIRD_PARTY = re.compile(r"opencv|Eigen|hdf5|H5|hwy|nlohmann|toml|cuda|CLI/|CL/", re.IGNORECASE)
 OPT_IN = {"opencv.hpp": "opencv2/core", "eigen.hpp": "Eigen/"}  # public headers for users of these libraries
-MEASURING = {"correlate", "refine", "fields", "features", "global", "analysis", "track"}  # rooms that know no files
+MEASURING = {"correlate", "refine", "fields", "features", "global", "analysis", "track", "stereo"}  # rooms that know no files
 FILES = {"filesystem", "fstream"}
 FILE_HEADERS = {"io.hpp", "image_io.hpp", "draw.hpp", "result.hpp", "result_strain.hpp", "track_files.hpp"}
 DECODING = re.compile(r"opencv2/(imgcodecs|videoio|highgui)")

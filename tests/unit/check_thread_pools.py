@@ -17,6 +17,7 @@ OWNERS = {
     "lib/correlate/correlator.cpp": "Correlator",
     "lib/match/match.cpp": "Matcher",
     "lib/refine/refiner.cpp": "Refiner",
+    "lib/stereo/stereo_tracker.cpp": "StereoTracker",
     "lib/track/sequence.hpp": "Tracker and TrackStream",
     # Jobs.
     "lib/analysis/preview.cpp": "preview()",

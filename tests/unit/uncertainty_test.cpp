@@ -183,7 +183,10 @@ TEST(Uncertainty, AParabolaBendsASubsetAnEdgeDoesNot) {
   };
   EXPECT_EQ(bend(row_of(edge)).u, 0);
   Row lost = row_of(parabola);
-  EXPECT_EQ(track::bend_at(lost, 1, {0, -1, -1, -1}, model_of_row()).u, 0);
+  EXPECT_EQ(track::bend_at(lost, 1, {-1, -1, -1, -1}, model_of_row()).u, 0);
+  // With one neighbour, it and the point itself tell.
+  EXPECT_NEAR(std::sqrt(track::bend_at(lost, 1, {0, -1, -1, -1}, model_of_row()).u), 1.5 * 90 / 2 * 0.001,
+              1e-7);
 }
 
 TEST(Uncertainty, WithOrderTwoTheCurvatureMustChange) {
@@ -293,14 +296,14 @@ TEST(Uncertainty, WhatIsNotKnownToHalfAPixelIsNotOk) {
   model.width = model.height = 100;
   track::Sigmas sigmas;
   const auto status = [&] { return track::status_of(50, 50, {}, {}, sigmas, model); };
-  sigmas.with_misfits = 0.49F;
+  sigmas.u = 0.24F;
   EXPECT_EQ(status(), Status::ok);
-  sigmas.with_misfits = 0.51F;
+  sigmas.u = 0.26F;
   EXPECT_EQ(status(), Status::low_correlation);
-  sigmas.with_misfits = NAN;
+  sigmas.u = NAN;
   EXPECT_EQ(status(), Status::low_correlation);
-  sigmas = {.u = 0.6F, .v = 0.6F};  // uncertain only by bends
-  EXPECT_EQ(status(), Status::ok);
+  sigmas = {.u = 0.1F, .v = 0.3F};
+  EXPECT_EQ(status(), Status::low_correlation);
 }
 
 TEST(Uncertainty, APointBeyondTheOutermostPixelIsOutside) {

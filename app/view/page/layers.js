@@ -1,8 +1,9 @@
 // Layers of the stage: image, field, contour lines, vectors, grid.
 
 import {contourLines} from "dic/contours.js";
-import {STATUS_COLOURS, table} from "dic/colours.js";
+import {STATUS_COLOURS, anchorsOf, table} from "dic/colours.js";
 import {principal, principalAngle} from "dic/quantities.js";
+import {isDark} from "dic/theme.js";
 import {niceBelow, ticks} from "dic/ticks.js";
 
 const LABEL_ROOM = 55;  // screen px between the labels of contour lines
@@ -78,6 +79,7 @@ export class FieldLayer {
   inImage = true;
   opacity = 0.75;
   smooth = true;
+  side = null;  // "left" or "right": only that half of the drawing
   #canvas = null;
   #style = null;
 
@@ -122,11 +124,22 @@ export class FieldLayer {
 
   draw(context, stage) {
     if (!this.values) return;
+    if (this.side) this.#clip(context, stage);
     context.globalAlpha = this.opacity;
     if (this.displacement) return this.#drawMoved(context, stage);
     const {x0, y0, step, nx, ny} = this.grid;
     context.imageSmoothingEnabled = this.smooth && !this.#style.names;
     context.drawImage(this.#canvas, x0 - step / 2, y0 - step / 2, nx * step, ny * step);
+  }
+
+  #clip(context, stage) {
+    const middle = stage.toImage(stage.width / 2, 0).x, left = stage.toImage(0, 0), right = stage.toImage(stage.width, stage.height);
+    const x = this.side === "left" ? left.x : middle;
+    context.beginPath();
+    context.rect(x, left.y, (this.side === "left" ? middle : right.x) - x, right.y - left.y);
+    context.clip();
+    context.fillStyle = "#fff";
+    context.fillRect(middle - 0.75 / stage.view.scale, left.y, 1.5 / stage.view.scale, right.y - left.y);
   }
 
   /** Cells are painted opaque, with outlines that close the seams between them. */
@@ -283,13 +296,14 @@ function arrow(context, x, y, dx, dy) {
 /** The bar that tells what the colours mean, and a scale bar. */
 export class LegendLayer {
   inImage = false;
+  isOnPaper = false;
   set(legend) { this.legend = legend; }
 
   draw(context, stage) {
     const size = stage.width > 1400 ? 1.35 : 1;  // a large screen is further away
     const area = {width: stage.width / size, height: stage.height / size, perPx: stage.view.scale / size};
     context.scale(size, size);
-    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    const dark = isDark() && !this.isOnPaper;
     this.paper = dark ? "#1c2229e0" : "#ffffffd8";
     this.ink = dark ? "#e4e9ef" : "#111";
     if (this.legend) this.#drawBar(context, area);
@@ -309,12 +323,10 @@ export class LegendLayer {
     context.fillText(title, left - 6, 21, 100);
     context.font = "12px system-ui, sans-serif";
     if (shown) return this.#drawNames(context, shown, left, top);
-    const colours = table(map);
-    for (let i = 0; i < height; ++i) {
-      const c = 3 * Math.round(255 * (1 - i / (height - 1)));
-      context.fillStyle = `rgb(${colours[c]} ${colours[c + 1]} ${colours[c + 2]})`;
-      context.fillRect(left - 4, top + i, 16, 1.5);
-    }
+    const colours = context.createLinearGradient(0, top + height, 0, top);
+    anchorsOf(map).forEach((colour, k, all) => colours.addColorStop(k / (all.length - 1), colour));
+    context.fillStyle = colours;
+    context.fillRect(left - 4, top, 16, height);
     context.fillStyle = this.ink;
     for (const {value, text} of ticks(range.min, range.max, 5)) {
       const y = top + ((range.max - value) / (range.max - range.min)) * height;

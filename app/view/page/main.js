@@ -1,7 +1,10 @@
 // Starts the page: in the browser window of `dic view`, or as a report that stands alone.
 
-import {$, say} from "dic/dom.js";
-import {reportPage} from "dic/report_page.js";
+import {isDark, onTheme, switchTheme} from "dic/theme.js";
+import {$, download, openText, say} from "dic/dom.js";
+import {Project} from "dic/project.js";
+import {FileChooser, openTest} from "dic/file_chooser.js";
+import {ReportPage} from "dic/report_page.js";
 import {ReportSource} from "dic/report_source.js";
 import {Result} from "dic/result.js";
 import {ResultsPage} from "dic/results_page.js";
@@ -12,11 +15,65 @@ import {TimeBar} from "dic/time_bar.js";
 
 const FOLLOW_MS = 700;
 const embedded = $("report-data");
-const source = embedded ? new ReportSource(JSON.parse(embedded.textContent)) : new ServerSource();
+const source = embedded ? new ReportSource(JSON.parse(embedded.textContent), document.documentElement.outerHTML) : new ServerSource();
 const area = stage();
 const timeBar = new TimeBar();
-const results = new ResultsPage(source, area, timeBar);
+const project = new Project(collect, restore, () => {
+  $("undo").disabled = !project.canUndo;
+  $("redo").disabled = !project.canRedo;
+});
+const results = new ResultsPage(source, area, timeBar, () => project.changed());
+const report = new ReportPage(results, {save: saveReport, onchange: () => project.changed()});
+const chooser = embedded ? null : new FileChooser(source);
 let setup = null;
+
+function collect() {
+  return {settings: setup?.collect() ?? null, ...results.collect(), report: report.collect()};
+}
+
+async function restore(state) {
+  if (setup && state.settings) setup.restore(state.settings);
+  report.restore(state.report ?? {});
+  await results.restore(state);
+}
+
+async function saveReport() {
+  try {
+    say("Writing the report…");
+    download("report.html", await source.report(report.description(), project.collect()), "text/html");
+    say("");
+  } catch (error) {
+    say(error.message, "error");
+  }
+}
+
+function openAny() {
+  if (embedded) return openProject();
+  return chooser.open("Open frames, a video or a result", {use: (path) => openTest(source, path)});
+}
+
+function openProject() {
+  openText(".dicproject,.json,application/json", async (content, name) => {
+    $("chooser").close();
+    try {
+      await project.open(content);
+      say(`Project of ${name}.`);
+    } catch (error) {
+      say(error.message, "error");
+    }
+  });
+}
+
+const KEPT_TAB = `dic-tab ${location.pathname}`;
+
+/** The page that was shown before the browser loaded it again; nothing in a new window. */
+function keptTab() {
+  try {
+    return sessionStorage.getItem(KEPT_TAB);
+  } catch {
+    return null;
+  }
+}
 
 function show(name) {
   for (const tab of ["setup", "results", "report"]) {
@@ -25,10 +82,14 @@ function show(name) {
   }
   $("stage").hidden = name === "report";
   timeBar.play(false);
-  $("plots").hidden = name !== "results" || results.probes.all.length === 0;
+  $("plots").hidden = name !== "results" || results.live || results.probes.all.length === 0;
   document.body.dataset.tab = name;
+  try {
+    sessionStorage.setItem(KEPT_TAB, name);
+  } catch { /* the browser keeps nothing */ }
   if (name === "setup") setup.activate();
   else if (name === "results") results.activate();
+  else report.draw().catch((error) => say(error.message, "error"));
 }
 
 function enable(name) {
@@ -37,16 +98,17 @@ function enable(name) {
   tab.addEventListener("click", () => show(name));
 }
 
-async function openResult() {
-  const meta = await source.result();
+async function openResult(changed = null) {
+  const meta = changed ?? await source.result();
   const result = new Result(meta, (name, frame) => source.load(name, frame));
   await results.openImage();
   $("panel-results").replaceChildren(results.panel);
   $("tab-results").disabled = false;
   $("tab-report").disabled = false;
-  show("results");
-  await results.open(result);
-  $("panel-report").replaceChildren(reportPage(meta));
+  if (!changed) show("results");
+  await results.open(result, false, changed ? results.frame : undefined);
+  report.open(meta);
+  report.draw().catch((error) => say(error.message, "error"));
   if (!embedded) follow(result);
 }
 
@@ -59,12 +121,13 @@ async function follow(result) {
       const grown = await source.grown(result.frames.length);
       growing = grown.growing;
       if (grown.frames.length > 0 && results.result === result) await results.grow(grown.frames);
-      if (!growing) $("panel-report").replaceChildren(reportPage(await source.result()));
+      if (!growing) report.open(await source.result());
     } catch { /* it is being written: the next time */ }
   }
 }
 
 async function openLive(result) {
+  results.live = true;
   $("panel-results").replaceChildren(results.panel);
   $("tab-results").disabled = false;
   if (!results.image.image) await results.openImage();
@@ -74,32 +137,62 @@ async function openLive(result) {
 }
 
 async function start() {
+  const tab = keptTab();
   const state = await source.state();
   $("title").textContent = state.title;
-  document.title = `${state.title} – dic`;
+  document.title = state.title ? `${state.title} – dic` : "dic";
   for (const tab of ["results", "report"]) enable(tab);
   $("tab-results").disabled = $("tab-report").disabled = !state.result;
   if (state.reference && !state.report) {
     enable("setup");
-    setup = new SetupPage(source, state, area, timeBar, {onlive: openLive, onresult: openResult});
+    setup = new SetupPage(source, state, area, timeBar, {onlive: openLive, onresult: openResult, onchange: () => project.changed()});
     setup.panel.querySelector("#run").addEventListener("click", () => { openLive.shown = false; });
     $("panel-setup").replaceChildren(setup.panel);
     await setup.open();
     show("setup");
   }
   if (state.result) await openResult();
+  project.begin();
+  if (embedded && source.project) await project.start(source.project);
+  await project.restore();
+  if (tab && !$(`tab-${tab}`).hidden && !$(`tab-${tab}`).disabled) show(tab);
   if (state.running) setup.watch().catch((error) => say(error.message, "error"));
 }
 
+/** True for controls in which a key writes. */
+const takesText = (element) => element.matches("textarea, input:not([type=checkbox], [type=range])");
+
 document.addEventListener("keydown", (event) => {
-  if (/^(input|textarea|select|button|summary)$/i.test(event.target.tagName) || $("time").hidden) return;
-  if (event.key === " ") $("play").click();
-  else if (event.key === "," || event.key === ".") timeBar.step(event.key === "." ? 1 : -1);
-  else return;
+  if (takesText(event.target)) return;
+  const key = event.key.toLowerCase();
+  if (event.ctrlKey || event.metaKey) {
+    if (key === "z") event.shiftKey ? project.redo() : project.undo();
+    else if (key === "y") project.redo();
+    else return;
+  } else if ((key === "," || key === ".") && timeBar.hasFrames) {
+    timeBar.step(key === "." ? 1 : -1);
+  } else if (key === " " && timeBar.hasFrames && !event.target.matches("button, select, summary, input")) {
+    $("play").click();
+  } else {
+    return;
+  }
   event.preventDefault();
 });
+$("undo").addEventListener("click", () => project.undo());
+$("redo").addEventListener("click", () => project.redo());
+$("save-project").addEventListener("click", () => download("test.dicproject", project.text(), "application/json"));
+$("open").addEventListener("click", openAny);
+$("chooser-project").addEventListener("click", openProject);
+results.onstrain = openResult;
+if (chooser) results.choose = (use) => chooser.open("Choose a second result", {onlyResults: true, use});
+$("theme").addEventListener("click", switchTheme);
+const nameTheme = () => $("theme").setAttribute("aria-label", isDark() ? "Switch to light" : "Switch to dark");
+onTheme(nameTheme);
+nameTheme();
+$("message").addEventListener("click", () => say(""));
 $("zoom-in").addEventListener("click", () => area.zoom(1.25));
 $("zoom-out").addEventListener("click", () => area.zoom(0.8));
 $("zoom-fit").addEventListener("click", () => area.fit());
 
-start().then(() => { document.body.dataset.ready = "true"; }, (error) => say(error.message, "error"));
+start().then(() => {
+  if (!embedded && $("tab-setup").hidden && $("tab-results").disabled) openAny(); document.body.dataset.ready = "true"; }, (error) => say(error.message, "error"));

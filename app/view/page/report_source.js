@@ -22,8 +22,18 @@ function summedRows(differences, width, mask) {
 }
 
 export class ReportSource {
-  constructor(description) {
-    this.description = description;
+  /** html: the text of the whole file. */
+  constructor(description, html = "") {
+    Object.assign(this, {description, html});
+  }
+
+  get project() { return this.description.project; }
+
+  /** The same file with another project in it. */
+  report(_, project) {
+    const begin = this.html.indexOf('id="report-data">') + 'id="report-data">'.length, end = this.html.indexOf("</script>", begin);
+    const text = JSON.stringify({...this.description, project}).replaceAll("<", "\\u003c");
+    return `<!doctype html>\n${this.html.slice(0, begin)}${text}${this.html.slice(end)}`;
   }
 
   async state() { return {report: true, result: true, ...this.description.state}; }

@@ -112,6 +112,13 @@ export class Result {
     return {i: (x - this.grid.x0) / this.grid.step, j: (y - this.grid.y0) / this.grid.step};
   }
 
+  /** Values of a quantity less those of another result at the same places. NaN where the other has none. */
+  async difference(other, id, frame) {
+    const {nx, x0, y0, step} = this.grid, values = await this.values(id, frame);
+    const those = await other.values(id, Math.min(frame, other.frames.length - 1));
+    return values.map((value, i) => value - other.at(those, x0 + (i % nx) * step, y0 + Math.floor(i / nx) * step));
+  }
+
   /** Bilinear between the four nodes around a place, NaN where one of them has no value; nothing outside. */
   at(values, x, y) {
     const {nx, ny} = this.grid;
@@ -134,7 +141,7 @@ export class Result {
   }
 }
 
-function rangeOfSample(sample) {
+export function rangeOfSample(sample) {
   if (sample.length === 0) return {min: 0, max: 1, least: NaN, most: NaN};
   const sorted = sample.slice().sort();
   const at = (share) => sorted[Math.round(share * (sorted.length - 1))];

@@ -1,8 +1,11 @@
 // The program that shows this page, asked over the loopback address. Addresses are relative: the token is part
 // of the page's own.
 
+const GONE = "The program behind this page does not answer: it has ended, or its connection is cut. Start it again; " +
+  "save the project first to keep what is here.";
+
 async function ask(path, options = {}) {
-  const answer = await fetch(path, {cache: "no-store", ...options});
+  const answer = await fetch(path, {cache: "no-store", ...options}).catch(() => { throw new Error(GONE); });
   if (answer.ok) return answer;
   let text = `The program answered ${answer.status}.`;
   try {
@@ -56,7 +59,22 @@ export class ServerSource {
 
   /** The names and values of the options in the text of a TOML file. */
   async readSettings(text) { return (await post("api/settings", {toml: text})).json(); }
-  async preview(toml) { return (await post("api/preview", {toml})).json(); }
+  /** strain_sigma: the noise of strain that a recommended gauge has to reach. */
+  async preview(toml, strain_sigma) { return (await post("api/preview", {toml, strain_sigma})).json(); }
+  /** The shown result with another strain, as result() describes it. */
+  async strain(window, measure) { return (await post("api/strain", {window, measure})).json(); }
+  async keepStrain() { return (await post("api/keep-strain", {})).json(); }
+  /** {folder, parent, images, is_result, entries: [{name, path, kind}]} of a folder that the program may read. */
+  async folder(folder) { return (await post("api/folder", {folder})).json(); }
+  async open(path) { return (await post("api/open", {path})).json(); }
+  /** A second result to compare with, as result() describes it. */
+  async openOther(path) { return (await post("api/other", {path})).json(); }
+  async loadOther(name, frame) {
+    const bytes = await (await ask(`api/other/${name}/${frame}`)).arrayBuffer();
+    return name === "status" ? new Uint8Array(bytes) : new Float32Array(bytes);
+  }
+  /** The bytes of a report of the shown result. */
+  async report(description, project) { return (await post("api/report", {description, project})).arrayBuffer(); }
   /** The ROI of these settings, a byte per pixel of the reference. */
   async mask(toml) { return new Uint8Array(await (await post("api/mask", {toml})).arrayBuffer()); }
   async run(toml, force) { return (await post("api/run", {toml, force})).json(); }

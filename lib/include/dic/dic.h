@@ -105,7 +105,7 @@ DIC_C_API const char* dic_result_error(const dic_result* result);
  * of values that fit into `values`, at least nx * ny. name:
  *   u, v, sigma_u, sigma_v (px); zncc; iterations;
  *   status: 0 ok, 1 flat, 2 out_of_image, 3 low_correlation, 4 not_converged, 5 diverged, 6 masked, 7 outlier,
- *     8 ambiguous;
+ *     8 ambiguous, 9 epipolar (two cameras, which this interface does not have);
  *   exx, eyy, exy, e1, e2, von_mises, sigma_exx, sigma_eyy, sigma_exy;
  *   order: only if the option order is auto;
  *   resolution, subset_sigma_u, subset_sigma_v (px): only if the option global is set.
@@ -121,6 +121,33 @@ DIC_C_API dic_status dic_match(const void* pattern, dic_scalar pattern_type, int
                                int32_t pattern_height, const void* image, dic_scalar image_type,
                                int32_t image_width, int32_t image_height, double threshold,
                                const char* device, int32_t max_matches, double* matches, int32_t* found);
+
+/* A grey image; row_bytes 0 = rows without padding. */
+typedef struct dic_image {
+  const void* pixels;
+  dic_scalar type;
+  int32_t width, height;
+  int64_t row_bytes;
+} dic_image;
+
+/* A search of poses within ranges, ends included. Where least and most are equal, the value is given and not
+ * measured. -180 and 180 are any angle. */
+typedef struct dic_pose_search {
+  double least_rotation, most_rotation; /* degrees, positive from x towards y */
+  double least_scale, most_scale;       /* 1 = the template's own size */
+  double threshold;                     /* lowest accepted score */
+  int32_t max_matches;                  /* number of rows that fit into `matches`, at least 1 */
+  int32_t timeout_ms;                   /* time after which the matches so far are returned; 0 = none */
+} dic_pose_search;
+
+#define DIC_POSE_COLUMNS 12
+/* Finds a template at any pose, the best score first, on the CPU. mask (or NULL): of the pattern's size;
+ * pixels where it is zero do not count. matches: rows of DIC_POSE_COLUMNS numbers: x, y, center_x, center_y,
+ * score as of dic_match, rotation (degrees), scale, the standard deviations of center_x, center_y, rotation
+ * and scale, and the share of the template's pixels that are visible. found: the number of rows that were
+ * written. */
+DIC_C_API dic_status dic_match_poses(const dic_image* pattern, const dic_image* mask, const dic_image* image,
+                                     const dic_pose_search* search, double* matches, int32_t* found);
 
 #ifdef __cplusplus
 }

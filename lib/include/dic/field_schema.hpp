@@ -20,12 +20,16 @@ namespace dic {
 enum class UnitKind : std::uint8_t {
   none,    ///< numbers without a unit
   length,  ///< px, or mm with a scale
-  strain   ///< strain of the measure of the run
+  mm,      ///< mm, whatever the scale
+  px,      ///< px, whatever the scale
+  degrees,
+  strain  ///< strain of the measure of the run
 };
 template <>
 struct EnumNames<UnitKind> {
   static constexpr EnumName<UnitKind> table[] = {
-      {UnitKind::none, "none"}, {UnitKind::length, "length"}, {UnitKind::strain, "strain"}};
+      {UnitKind::none, "none"}, {UnitKind::length, "length"},   {UnitKind::mm, "mm"},
+      {UnitKind::px, "px"},     {UnitKind::degrees, "degrees"}, {UnitKind::strain, "strain"}};
 };
 
 /// Role of an array. The role decides who shows the array: displacement and strain are drawn
@@ -57,20 +61,23 @@ struct EnumNames<ArrayRole> {
 enum class MadeBy : std::uint8_t {
   every_run,
   automatic_order,  ///< --order auto
-  global_step       ///< --global
+  global_step,      ///< --global
+  stereo            ///< two cameras: dic stereo
 };
 template <>
 struct EnumNames<MadeBy> {
   static constexpr EnumName<MadeBy> table[] = {{MadeBy::every_run, "every run"},
                                                {MadeBy::automatic_order, "--order auto"},
-                                               {MadeBy::global_step, "--global"}};
+                                               {MadeBy::global_step, "--global"},
+                                               {MadeBy::stereo, "two cameras"}};
 };
 
 /// Where the values of an array are: a member of Field or of its strain; std::monostate: nowhere, writers
 /// compute it.
 using FieldMember = std::variant<std::monostate, NodeValues<double> Field::*, NodeValues<float> Field::*,
                                  NodeValues<Status> Field::*, NodeValues<std::int16_t> Field::*,
-                                 NodeValues<std::uint8_t> Field::*, NodeValues<float> StrainField::*>;
+                                 NodeValues<std::uint8_t> Field::*, NodeValues<float> StrainField::*,
+                                 NodeValues<double> StereoField::*, NodeValues<float> StereoField::*>;
 
 /// One array of a result.
 struct FieldArray {
@@ -86,6 +93,23 @@ struct FieldArray {
 
   constexpr bool is_length() const { return unit == UnitKind::length; }
   constexpr bool is_strain() const { return unit == UnitKind::strain; }
+  /// The unit of the values in files, "1" for numbers. length_unit: the one of the result, "px" or "mm".
+  constexpr std::string_view unit_in(std::string_view length_unit) const {
+    switch (unit) {
+      case UnitKind::length:
+        return length_unit;
+      case UnitKind::mm:
+        return "mm";
+      case UnitKind::px:
+        return "px";
+      case UnitKind::degrees:
+        return "degrees";
+      case UnitKind::none:
+      case UnitKind::strain:
+        break;
+    }
+    return "1";
+  }
   constexpr bool is_optional() const { return made_by != MadeBy::every_run; }
   /// True if a Field holds the values.
   constexpr bool is_in_field() const { return !std::holds_alternative<std::monostate>(member); }
@@ -219,9 +243,85 @@ inline constexpr auto kFieldArrays = std::to_array<FieldArray>({
      .made_by = MadeBy::global_step,
      .member = &Field::subset_sigma_v,
      .description = "predicted standard deviation of v before the global step"},
+    {.name = "X",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::x,
+     .description = "X of the point in the reference, in the axes of the measurement"},
+    {.name = "Y",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::y,
+     .description = "Y of the point in the reference"},
+    {.name = "Z",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::z,
+     .description = "Z of the point in the reference"},
+    {.name = "U",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::u,
+     .description = "displacement along X"},
+    {.name = "V",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::v,
+     .description = "displacement along Y"},
+    {.name = "W",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::w,
+     .description = "displacement along Z"},
+    {.name = "sigma_X",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::sigma_x,
+     .description = "predicted standard deviation of X"},
+    {.name = "sigma_Y",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::sigma_y,
+     .description = "predicted standard deviation of Y"},
+    {.name = "sigma_Z",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::sigma_z,
+     .description = "predicted standard deviation of Z"},
+    {.name = "sigma_U",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::sigma_u,
+     .description = "predicted standard deviation of U"},
+    {.name = "sigma_V",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::sigma_v,
+     .description = "predicted standard deviation of V"},
+    {.name = "sigma_W",
+     .unit = UnitKind::mm,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::sigma_w,
+     .description = "predicted standard deviation of W"},
+    {.name = "epipolar",
+     .unit = UnitKind::px,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::epipolar,
+     .description = "distance of the match in the right image from the epipolar line"},
+    {.name = "reprojection",
+     .unit = UnitKind::px,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::reprojection,
+     .description = "root mean square distance of both image points from the projections of the position"},
+    {.name = "incidence",
+     .unit = UnitKind::degrees,
+     .made_by = MadeBy::stereo,
+     .member = &StereoField::incidence,
+     .description = "angle between the normal of the surface and the more oblique line of sight"},
 });
 
-/// An array of node positions, which a result has once, with a camera.
+/// An array of node positions, which a result has once, with a camera; with two cameras X and Y are arrays of
+/// each frame.
 struct PositionArray {
   std::string_view name;
   NodeValues<double> NodePositions::*member;
@@ -305,6 +405,9 @@ void visit_values(AnyField& field, const FieldArray& array, Visitor&& visitor) {
         using Member = decltype(member);
         if constexpr (std::is_same_v<Member, NodeValues<float> StrainField::*>)
           visitor(field.strain.*member);
+        else if constexpr (std::is_same_v<Member, NodeValues<double> StereoField::*> ||
+                           std::is_same_v<Member, NodeValues<float> StereoField::*>)
+          visitor(field.stereo.*member);
         else if constexpr (!std::is_same_v<Member, std::monostate>)
           visitor(field.*member);
       },
@@ -335,7 +438,8 @@ constexpr decltype(auto) visit_element(const FieldArray& array, Visitor&& visito
       [&](auto member) -> decltype(auto) {
         using Member = decltype(member);
         if constexpr (std::is_same_v<Member, NodeValues<float> Field::*> ||
-                      std::is_same_v<Member, NodeValues<float> StrainField::*>)
+                      std::is_same_v<Member, NodeValues<float> StrainField::*> ||
+                      std::is_same_v<Member, NodeValues<float> StereoField::*>)
           return visitor(float{});
         else if constexpr (std::is_same_v<Member, NodeValues<std::int16_t> Field::*>)
           return visitor(std::int16_t{});

@@ -44,6 +44,23 @@ struct StrainField {
   NodeValues<float> sigma_exx, sigma_eyy, sigma_exy;  ///< predicted standard deviations from the noise
 };
 
+/// What two cameras tell about every node, [ny x nx]; NaN where it could not be computed. Positions and
+/// displacements are in the axes of the measurement (dic/stereo.hpp).
+struct StereoField {
+  NodeValues<double> x, y, z;                   ///< position of the point in the reference, mm
+  NodeValues<double> u, v, w;                   ///< its displacement, mm
+  NodeValues<float> sigma_x, sigma_y, sigma_z;  ///< predicted standard deviations from the noise, mm
+  NodeValues<float> sigma_u, sigma_v, sigma_w;  ///< the same for the displacement, mm
+  /// Distance of the point in the right image from the epipolar line of the point in the left image, with a
+  /// sign, px of the right image.
+  NodeValues<float> epipolar;
+  /// Root mean square distance, px, of the points in both images from the projections of the position.
+  NodeValues<float> reprojection;
+  /// Angle between the normal of the surface and the line of sight of the camera that sees it more obliquely,
+  /// degrees.
+  NodeValues<float> incidence;
+};
+
 /// The measurement of one current frame, arrays [ny x nx] row-major; NaN plus a status where it failed. Nodes
 /// outside the ROI are NaN and `masked`.
 class Field {
@@ -54,6 +71,7 @@ class Field {
   NodeValues<Status> status;
   NodeValues<std::int16_t> iterations;  ///< Gauss-Newton iterations
   StrainField strain;                   ///< empty arrays until computed
+  StereoField stereo;                   ///< empty arrays with one camera
   /// Order of each point's shape function, 0 where nothing was measured. Empty: the order in the options.
   NodeValues<std::uint8_t> order;
   /// The resolution that the global step chose, and the sigma of the subsets before it, px. Empty without it.

@@ -14,6 +14,11 @@
 
 namespace dic {
 
+/// An interval of angles (degrees) or scales.
+struct PoseRange {
+  double min = 0, max = 0;
+};
+
 struct MatchOptions {
   /// zncc ignores brightness and contrast, ncc ignores contrast only, ssd compares grey levels as they are.
   Criterion method = Criterion::zncc;
@@ -26,9 +31,17 @@ struct MatchOptions {
   double max_overlap = 0.3;
   std::vector<double> rotations = {0};  ///< degrees, positive from x towards y; at least one
   std::vector<double> scales = {1};     ///< scales of the template, > 0; at least one
-  std::string device = "auto";          ///< auto, cpu, cuda, cuda:N, opencl, opencl:N
-  int threads = 0;                      ///< 0 = one per core
-  std::string variant;                  ///< correlation variant; empty = the planner chooses
+  /// Angles, degrees, within which the rotation is searched and measured, instead of `rotations`; a range of
+  /// 360 degrees or more is any angle. With a range of angles or scales, `method` must be zncc, and parts
+  /// that the image's border cuts are found down to half of the template. Such a search runs on the CPU.
+  std::optional<PoseRange> rotation_range;
+  std::optional<PoseRange> scale_range;  ///< scales, > 0, to search and measure, instead of `scales`
+  bool affine = false;                   ///< a search of poses also fits shear and aspect ratio at the end
+  bool ignore_polarity = false;          ///< a search of poses also finds dark on bright for bright on dark
+  int timeout_ms = 0;           ///< time after which a search of poses of one template ends; 0 = none
+  std::string device = "auto";  ///< auto, cpu, cuda, cuda:N, opencl, opencl:N
+  int threads = 0;              ///< 0 = one per core
+  std::string variant;          ///< correlation variant; empty = the planner chooses
   /// One sentence per problem; empty when all is well.
   DIC_API std::vector<std::string> validate() const;
 };
@@ -43,6 +56,10 @@ struct Match {
   double rotation_deg = 0;            ///< one of MatchOptions::rotations
   double scale = 1;                   ///< one of MatchOptions::scales
   int width = 0, height = 0;          ///< size of the template as given, px
+  bool refined = false;  ///< true if the pose was searched within ranges; the following are only set then
+  double visible = 1;    ///< share of the template's pixels that lie inside the image and fit
+  double sigma_x = 0, sigma_y = 0;                 ///< standard deviations of the centre, px
+  double sigma_rotation_deg = 0, sigma_scale = 0;  ///< standard deviations; 0 for a parameter that was given
 };
 
 /// Corners of the matched box, image px: the outer edges of the template's corner pixels, in the order
@@ -53,6 +70,7 @@ struct MatchResult {
   std::vector<Match> matches;  ///< best score first
   /// Best score found anywhere, also below the threshold; shows how far off the threshold was.
   double best_score = -1;
+  bool timed_out = false;  ///< true if MatchOptions::timeout_ms ended the search; the matches so far are kept
 
   /// Merges the matches of another result, in order of score.
   DIC_API void add(MatchResult other);
@@ -83,12 +101,17 @@ class Matcher {
   DIC_API Matcher& operator=(Matcher&&) noexcept;
 
   /// Finds all matches of every template in the image. For zncc and ncc, which do not depend on the grey
-  /// scale, template and image may have different element types. Throws UsageError (a template larger than
-  /// the image, element types that cannot be compared), Cancelled.
-  DIC_API MatchResult find(ImageView image, std::stop_token stop = {});
+  /// scale, template and image may have different element types. image_mask: empty, or of the image's size,
+  /// any type; pixels where it is zero do not count (only with ranges of poses). Throws UsageError (a template
+  /// larger than the image, element types that cannot be compared, a mask of another size), Cancelled.
+  DIC_API MatchResult find(ImageView image, std::stop_token stop = {}, ImageView image_mask = {});
   /// Finds the matches of one template. template_index: from 0; an invalid one throws UsageError. Throws as
   /// `find` does.
-  DIC_API MatchResult find_template(int template_index, ImageView image, std::stop_token stop = {});
+  DIC_API MatchResult find_template(int template_index, ImageView image, std::stop_token stop = {},
+                                    ImageView image_mask = {});
+  /// Finds a match of an earlier image again, near its angle and scale but anywhere in this image, which may
+  /// be a part of the whole one. Takes milliseconds. Without ranges of poses it does what find_template does.
+  DIC_API MatchResult find_again(const Match& last, ImageView image, std::stop_token stop = {});
   DIC_API int templates() const;  ///< number of templates
   DIC_API const MatchOptions& options() const;
 

@@ -84,6 +84,8 @@ struct TrackOptions {
   /// Number of frames to come, for the device `auto`: a few are measured on the CPU before a GPU is ready.
   /// After the last of them, the CPU keeps no starts for another frame. 0 = unknown.
   std::int64_t expected_frames = 0;
+  /// Counts in sigma that a field bends within the subsets. Off where the caller subtracts that bias.
+  bool bending_in_sigma = true;
   /// Returns one sentence per problem; empty if the options are valid.
   DIC_API std::vector<std::string> validate() const;
 };

@@ -14,14 +14,18 @@ from ._match import match
 from ._probe import Probe, probe
 from ._report import report
 from ._result import open_result as open
+from ._stereo import stereo
 from ._strain import strain
 from ._synth import synth
 from ._track import Tracker, TrackStream, track
 
 __version__ = version()
 
+for _public in (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError):
+    _public.__module__ = "dic"  # as tracebacks and pickles name it
+
 __all__ = [
     "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "Probe", "Status", "TrackStream",
     "Tracker", "UsageError", "correlate", "correlate_variants", "info", "match", "open", "probe", "read_image",
-    "report", "strain", "synth", "track", "write_image",
+    "report", "stereo", "strain", "synth", "track", "write_image",
 ]

@@ -21,21 +21,24 @@ class Status(enum.IntEnum):
     masked = 6
     outlier = 7
     ambiguous = 8
+    epipolar = 9
 
 
 if {status.name: status.value for status in Status} != dict(_dic.status_names()):
     raise ImportError("The extension of this package is of another version: install dic again.")
 
 _ARRAYS = _dic.field_arrays()
-# Name: type, kind of the unit (length, strain or none), description.
+# Name: type, kind of the unit (length, strain, none, or a unit itself), description.
 VARIABLES = {a["name"]: (np.dtype(a["type"]), a["unit"], a["description"]) for a in _ARRAYS}
+_STEREO = {a["name"] for a in _ARRAYS if a["made_by"] == "two cameras"}  # a tracker of one camera has X, Y too: positions
 STRAINS = [name for name, (_, kind, _) in VARIABLES.items() if kind == "strain"]
 _ALWAYS = [a["name"] for a in _ARRAYS if not a["optional"]]
 
 
 def variable_attributes(name, unit, measure):
     _, kind, description = VARIABLES[name]
-    attributes = {"units": unit if kind == "length" else "1", "long_name": description}
+    units = {"length": unit, "strain": "1", "none": "1"}.get(kind, kind)
+    attributes = {"units": units, "long_name": description}
     if kind == "strain":
         attributes["measure"] = measure
     if name == "status":
@@ -90,7 +93,7 @@ class DatasetBuilder:
 
     def add(self, result, number=None, name=""):
         if not self._arrays:
-            self._grow([name for name in VARIABLES if getattr(result, name) is not None])
+            self._grow([name for name in VARIABLES if name not in _STEREO and getattr(result, name) is not None])
         elif self._filled == self._capacity:
             self._grow(self._arrays)
         factor = self._scale or 1.0

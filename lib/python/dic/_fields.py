@@ -148,7 +148,7 @@ def arrays(frame):
 
     out = {}
     for name, (dtype, kind, _) in VARIABLES.items():
-        if name in frame:
+        if name in frame and name not in frame.coords:
             values = _statuses(frame) if name == "status" else frame[name].values
             values = (values if dtype.kind == "f" else np.nan_to_num(values)).astype(dtype, copy=False)
             out[name] = np.ascontiguousarray(in_px(values) if kind == "length" else values)

@@ -42,7 +42,7 @@ def report(result: xr.Dataset | str | os.PathLike[str], output: str | os.PathLik
            images: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
            frames: Sequence[int] = (), no_image: bool = False, force: bool = False, title: str = "", note: str = "",
            specimen: str = "", camera_text: str = "", lens_text: str = "", light_text: str = "",
-           pattern_text: str = "") -> Path:
+           pattern_text: str = "", operator: str = "") -> Path:
     """A result as one HTML file that any browser opens, also without a network, as `dic report` writes it.
 
         ds = dic.track("frames/*.png", output="dic_out")
@@ -65,7 +65,7 @@ def report(result: xr.Dataset | str | os.PathLike[str], output: str | os.PathLik
     else:
         named = [os.fspath(one) for one in ([images] if isinstance(images, (str, os.PathLike)) else images)]
     texts = {"title": title, "note": note, "specimen": specimen, "camera_text": camera_text, "lens_text": lens_text,
-             "light_text": light_text, "pattern_text": pattern_text}
+             "light_text": light_text, "pattern_text": pattern_text, "operator": operator}
     html = _dic.report(path, named, list(frames), list(texts.items()))
     try:
         target.write_bytes(html)

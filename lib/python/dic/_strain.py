@@ -29,6 +29,9 @@ def strain(result: xr.Dataset | str | os.PathLike[str], strain_window: int | Non
     """
     dataset = _fields.opened(result)
     _fields.require(dataset, ("u", "v", "sigma_u", "sigma_v", "status", "inside", "step", "subset"), "Strain")
+    if "Z" in dataset:
+        raise _dic.UsageError("The strain of this result is that of a surface in 3-D, which is computed with the "
+                              "measurement: choose strain_window and strain_measure there.")
     window = dataset.attrs["strain_window"] if strain_window is None else strain_window
     measure = dataset.attrs["strain_measure"] if strain_measure is None else strain_measure
     wanted = _options.values({"strain_window": window, "strain_measure": measure, "threads": threads})

@@ -1,11 +1,15 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <dic/error.hpp>
 #include <dic/match.hpp>
 #include <memory>
+#include <optional>
+#include <tuple>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -27,18 +31,29 @@ Criterion method_of(const std::string& name) {
   throw UsageError("The method is zncc, ncc or ssd, got \"" + name + "\".");
 }
 
-std::unique_ptr<Guarded<Matcher>> make_matcher(const std::vector<Array>& templates,
-                                               const std::vector<Array>& masks, const std::string& method,
-                                               int max_matches, double threshold, double max_overlap,
-                                               const std::vector<double>& rotations,
-                                               const std::vector<double>& scales, const std::string& device,
-                                               int threads) {
+using Interval = std::optional<std::pair<double, double>>;
+
+std::optional<PoseRange> range_of(const Interval& interval) {
+  if (!interval) return std::nullopt;
+  return PoseRange{interval->first, interval->second};
+}
+
+std::unique_ptr<Guarded<Matcher>> make_matcher(
+    const std::vector<Array>& templates, const std::vector<Array>& masks, const std::string& method,
+    int max_matches, double threshold, double max_overlap, const std::vector<double>& rotations,
+    const std::vector<double>& scales, const std::string& device, int threads, const Interval& rotation_range,
+    const Interval& scale_range, bool affine, bool ignore_polarity, int timeout_ms) {
   const MatchOptions options = {.method = method_of(method),
                                 .max_matches = max_matches,
                                 .threshold = threshold,
                                 .max_overlap = max_overlap,
                                 .rotations = rotations,
                                 .scales = scales,
+                                .rotation_range = range_of(rotation_range),
+                                .scale_range = range_of(scale_range),
+                                .affine = affine,
+                                .ignore_polarity = ignore_polarity,
+                                .timeout_ms = timeout_ms,
                                 .device = device,
                                 .threads = threads,
                                 .variant = {}};
@@ -47,11 +62,12 @@ std::unique_ptr<Guarded<Matcher>> make_matcher(const std::vector<Array>& templat
       [&](const std::stop_token&) { return std::make_unique<Matcher>(views, options, mask_views); }));
 }
 
-std::pair<std::vector<Match>, double> find(Guarded<Matcher>& guarded, const Array& image) {
-  const ImageView view = view_of(image);
-  MatchResult result =
-      guarded.call([&](Matcher& matcher, const std::stop_token& stop) { return matcher.find(view, stop); });
-  return {std::move(result.matches), result.best_score};
+std::tuple<std::vector<Match>, double, bool> find(Guarded<Matcher>& guarded, const Array& image,
+                                                  const std::optional<Array>& image_mask) {
+  const ImageView view = view_of(image), mask = image_mask ? view_of(*image_mask) : ImageView{};
+  MatchResult result = guarded.call(
+      [&](Matcher& matcher, const std::stop_token& stop) { return matcher.find(view, stop, mask); });
+  return {std::move(result.matches), result.best_score, result.timed_out};
 }
 
 }  // namespace
@@ -68,12 +84,24 @@ void add_match(nb::module_& module) {
       .def_ro("rotation", &Match::rotation_deg, "Degrees, positive from x towards y.")
       .def_ro("scale", &Match::scale, "Factor by which the template is enlarged in the image.")
       .def_ro("width", &Match::width, "Width of the template as given, px.")
-      .def_ro("height", &Match::height, "Height of the template as given, px.");
+      .def_ro("height", &Match::height, "Height of the template as given, px.")
+      .def_ro("sigma_x", &Match::sigma_x, "Standard deviation of center_x, px; only of a searched pose.")
+      .def_ro("sigma_y", &Match::sigma_y, "Standard deviation of center_y, px; only of a searched pose.")
+      .def_prop_ro(
+          "sigma_rotation", [](const Match& match) { return match.sigma_rotation_deg; },
+          "Standard deviation of the rotation, degrees; 0 if the rotation was given.")
+      .def_ro("sigma_scale", &Match::sigma_scale,
+              "Standard deviation of the scale; 0 if the scale was given.")
+      .def_ro("visible", &Match::visible,
+              "Share of the template's pixels that lie inside the image and fit; only of a searched pose.");
   nb::class_<Guarded<Matcher>>(module, "Matcher")
       .def(nb::new_(&make_matcher), "templates"_a, "masks"_a, "method"_a, "max_matches"_a, "threshold"_a,
-           "max_overlap"_a, "rotations"_a, "scales"_a, "device"_a, "threads"_a)
-      .def("find", &find, "image"_a,
-           "The matches in an image [y, x], the best score first, and the best score seen anywhere.");
+           "max_overlap"_a, "rotations"_a, "scales"_a, "device"_a, "threads"_a,
+           "rotation_range"_a = nb::none(), "scale_range"_a = nb::none(), "affine"_a = false,
+           "ignore_polarity"_a = false, "timeout_ms"_a = 0)
+      .def("find", &find, "image"_a, "image_mask"_a = nb::none(),
+           "The matches in an image [y, x], the best score first, the best score seen anywhere, and whether "
+           "the timeout ended the search.");
 }
 
 }  // namespace dic::python

@@ -25,7 +25,7 @@ app::TestDescription description_of(const Texts& texts) {
       {"title", &TestDescription::title},          {"note", &TestDescription::note},
       {"specimen", &TestDescription::specimen},    {"camera_text", &TestDescription::camera},
       {"lens_text", &TestDescription::lens},       {"light_text", &TestDescription::lighting},
-      {"pattern_text", &TestDescription::pattern},
+      {"pattern_text", &TestDescription::pattern}, {"operator", &TestDescription::operated_by},
   };
   TestDescription description;
   for (const auto& [name, text] : texts) description.*kMembers.at(name) = text;

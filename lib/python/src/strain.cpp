@@ -61,6 +61,7 @@ nb::list field_arrays() {
     entry["type"] = std::string(element_type(array));
     entry["unit"] = std::string(to_string(array.unit));
     entry["optional"] = array.is_optional();
+    entry["made_by"] = std::string(to_string(array.made_by));
     entry["description"] = std::string(array.description);
     arrays.append(entry);
   }
@@ -77,7 +78,8 @@ void add_strain(nb::module_& module) {
   module.def(
       "field_arrays", &field_arrays,
       "The arrays of a result in order: a list of dictionaries with name, type (as numpy calls it), unit "
-      "(length, strain or none), optional (not every run makes it) and description.");
+      "(length, strain, none, or a unit itself), optional (not every run makes it), made_by and "
+      "description.");
   module.def("status_names", &status_names, "The number of each status by its name.");
 }
 

@@ -151,7 +151,9 @@ class CpuReference final : public ActiveReference {
  public:
   CpuReference(Shared& shared, std::shared_ptr<const Frame> reference, Subsets subsets,
                core::RawVector<RefinedPoint> last)
-      : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options, shared.pool) {
+      : shared_(shared),
+        reference_(std::move(reference), std::move(subsets), shared.options, shared.analysis.largest_motion,
+                   shared.pool) {
     reference_.last = std::move(last);
     reference_noise_ = noise_of(reference_.image());
     shared_.kernels.insert(reference_.refiner.kernel());

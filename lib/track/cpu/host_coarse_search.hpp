@@ -14,6 +14,9 @@ class HostCoarseSearch {
   /// roi: u8, may be empty.
   HostCoarseSearch(ImageView reference, ImageView roi, core::ThreadPool& pool);
 
+  /// See CoarseSearch::limit_motion.
+  void limit_motion(std::optional<int> largest) { search_.limit_motion(largest); }
+
   CoarseField run(Correlator& correlator, ImageView current);
 
  private:

@@ -5,13 +5,15 @@
 namespace dic::track {
 
 HostReference::HostReference(std::shared_ptr<const Frame> reference, Subsets placed,
-                             const TrackOptions& options, core::ThreadPool& threads)
+                             const TrackOptions& options, std::optional<int> largest_motion,
+                             core::ThreadPool& threads)
     : pool(threads),
       subsets(std::move(placed)),
       refiner(refine::open_refiner(options.refine, "cpu", threads)),
       frame_(std::move(reference)),
       shapes_(image().width, image().height, subsets.x, subsets.y, options.refine.subset / 2, roi(), pool),
-      statuses_(subsets.x.size()) {
+      statuses_(subsets.x.size()),
+      largest_motion_(largest_motion) {
   refiner.set_reference(image(), subsets.x, subsets.y, roi());
   core::for_each_index(pool, size(), [&](std::int64_t i) {
     const Status until_here = subsets.material(i).status;
@@ -20,7 +22,7 @@ HostReference::HostReference(std::shared_ptr<const Frame> reference, Subsets pla
 }
 
 HostCoarseSearch& HostReference::coarse() {
-  if (!coarse_) coarse_.emplace(image(), roi(), pool);
+  if (!coarse_) coarse_.emplace(image(), roi(), pool).limit_motion(largest_motion_);
   return *coarse_;
 }
 

@@ -23,8 +23,9 @@ class HostFrame final : public Frame {
 /// An active reference in the memory of the host, with all that is prepared before a frame is measured.
 class HostReference {
  public:
+  /// largest_motion: see ReferenceAnalysis.
   HostReference(std::shared_ptr<const Frame> reference, Subsets subsets, const TrackOptions& options,
-                core::ThreadPool& pool);
+                std::optional<int> largest_motion, core::ThreadPool& pool);
 
   std::int64_t size() const { return static_cast<std::int64_t>(subsets.x.size()); }
   ImageView image() const { return static_cast<const HostFrame&>(*frame_).image.view(); }
@@ -46,6 +47,7 @@ class HostReference {
   SubsetShapes shapes_;
   std::vector<Status> statuses_;
   std::optional<HostCoarseSearch> coarse_;
+  std::optional<int> largest_motion_;
 };
 
 }  // namespace dic::track

@@ -30,7 +30,9 @@ std::size_t free_memory(const std::vector<kernels::Device>& devices) {
 
 void SharedCoarseSearch::run(DeviceReference& reference, const PyramidSource& current,
                              const kernels::Stream& stream) {
-  field_ = search_.run(reference.coarse(pool_, stream), current, stream);
+  CoarseReference& coarse = reference.coarse(pool_, stream);
+  coarse.search().limit_motion(largest_motion_);
+  field_ = search_.run(coarse, current, stream);
   if (field_.valid()) return;
   field_.u.assign(field_.u.size(), 0);
   field_.v.assign(field_.v.size(), 0);
@@ -43,7 +45,7 @@ TrackerContext::TrackerContext(const TrackOptions& options, const ImageView& ima
       points_(scene.points),
       memory_(options, checked(image), scene.points.size(), free_memory(devices)),
       gpus_(options, memory_, scene, devices, pool),
-      coarse_(gpus_.first().search().whole, pool),
+      coarse_(gpus_.first().search().whole, scene.analysis.largest_motion, pool),
       features_(scene.points),
       fields_(options, memory_, scene.points.shared_grid, gpus_.first().device().index,
               gpus_.first().points(), pool) {}

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/kernels/device.hpp>
+#include <optional>
 #include <vector>
 
 #include "track/cuda/device_coarse_search.hpp"
@@ -14,7 +15,9 @@ namespace dic::track::cuda {
 /// The coarse-to-fine search of a frame, which the first GPU does and all GPUs read.
 class SharedCoarseSearch {
  public:
-  SharedCoarseSearch(SubsetSearch& search, core::ThreadPool& pool) : search_(search), pool_(pool) {}
+  /// largest_motion: see ReferenceAnalysis.
+  SharedCoarseSearch(SubsetSearch& search, std::optional<int> largest_motion, core::ThreadPool& pool)
+      : search_(search), largest_motion_(largest_motion), pool_(pool) {}
 
   /// Searches a frame. Called only for the first GPU.
   void run(DeviceReference& reference, const PyramidSource& current, const kernels::Stream& stream);
@@ -25,6 +28,7 @@ class SharedCoarseSearch {
 
  private:
   DeviceCoarseSearch search_;
+  const std::optional<int> largest_motion_;
   core::ThreadPool& pool_;
   CoarseField field_;
 };

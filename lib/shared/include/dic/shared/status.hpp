@@ -17,7 +17,8 @@ enum class Status : std::uint8_t {
   diverged = 5,         ///< the refinement ran away
   masked = 6,           ///< too little of the subset is inside the ROI
   outlier = 7,          ///< measured, but contradicts its neighbours; values kept
-  ambiguous = 8         ///< another match is as good: the texture repeats itself
+  ambiguous = 8,        ///< another match is as good: the texture repeats itself
+  epipolar = 9          ///< the two cameras contradict each other (dic/stereo.hpp)
 };
 template <>
 struct EnumNames<Status> {
@@ -29,7 +30,8 @@ struct EnumNames<Status> {
                                                {Status::diverged, "diverged"},
                                                {Status::masked, "masked"},
                                                {Status::outlier, "outlier"},
-                                               {Status::ambiguous, "ambiguous"}};
+                                               {Status::ambiguous, "ambiguous"},
+                                               {Status::epipolar, "epipolar"}};
 };
 inline constexpr int kStatusCount = static_cast<int>(std::size(EnumNames<Status>::table));
 /// True if a point of this status carries values.

@@ -299,6 +299,9 @@ DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<In
   Components square;
   const auto add_axis = [&](Index before, Index after, bool along_x) {
     const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
+    // At borders, and beside points that a strong bend has lost, one side tells less exactly.
+    const bool one_sided = model.order != 2 && measured(before) != measured(after);
+    if (one_sided) (measured(before) ? after : before) = i;
     if (!measured(before) || !measured(after)) return;
     const ShapeParameters a = points.shape(before), b = points.shape(after);
     float u, v;
@@ -316,12 +319,13 @@ DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<In
       u = factor * (slope_b.u - slope_a.u);
       v = factor * (slope_b.v - slope_a.v);
       const float noise = points.own_sigma(i) * points.own_sigma(i);
-      if (!(u * u + v * v > noise)) return;  // mere noise: most points end here
+      if (!(u * u + v * v > (one_sided ? 6 * noise : noise))) return;  // mere noise: most points end here
       const auto one_body = [&](Index n, const ShapeParameters& there, const Components& slope_there) {
         return may_bend(components(there.u - here.u, there.v - here.v), slope(here), slope_there,
                         at(n) - at(i), noise);
       };
-      if (!one_body(before, a, slope_a) || !one_body(after, b, slope_b)) return;
+      if (before != i && !one_body(before, a, slope_a)) return;
+      if (after != i && !one_body(after, b, slope_b)) return;
     }
     square.u += u * u;
     square.v += v * v;
@@ -368,7 +372,6 @@ DIC_HOST_DEVICE inline Components bias_variance(const ShapeParameters& shape, co
 struct Sigmas {
   float u = 0, v = 0;
   float by_noise = 0;  ///< standard deviation by noise alone, the larger component, see kLargestNoiseSigma
-  float with_misfits = 0;  ///< standard deviation by noise and misfits, the larger one, see kLargestSigma
 };
 
 /// Status of a measured point in the current image: ok, unless it left the image or its position is too
@@ -377,7 +380,17 @@ DIC_HOST_DEVICE inline Status status_of(int at_x, int at_y, const MaterialPoint&
                                         const ShapeParameters& shape, const Sigmas& sigmas,
                                         const NoiseModel& model) {
   if (is_outside(at_x, at_y, m, shape, sigmas.u, sigmas.v, model)) return Status::out_of_image;
-  return sigmas.with_misfits <= kLargestSigma ? Status::ok : Status::low_correlation;
+  const bool is_certain = sigmas.u <= kLargestSigma && sigmas.v <= kLargestSigma;
+  return is_certain ? Status::ok : Status::low_correlation;
+}
+
+/// Variance that the systematic errors of a step add to those of the steps before, px^2, beyond their own:
+/// they have the same sign in each of many small steps, so that they add up linearly. What `before` exceeds
+/// the noise of one step by came from earlier steps.
+DIC_HOST_DEVICE inline Components accumulated(const Covariance& before, const Covariance& noise,
+                                              const Components& systematic) {
+  const auto cross = [](float earlier, float own) { return 2 * std::sqrt(std::fmax(earlier, 0.0F) * own); };
+  return {cross(before.uu - noise.uu, systematic.u), cross(before.vv - noise.vv, systematic.v)};
 }
 
 /// Standard deviations of a refined point. m: its position in the active reference; bend: see bend_at.
@@ -394,14 +407,17 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
       is_first ? step.of_images + step.of_gradients : after_step(before, shape, step, model.radius);
   const Covariance now = step.of_images + step.of_gradients;
   const float least = kLeastSigma * kLeastSigma;
-  const Components bias = bias_variance(shape, model, now.uu + now.vv);
+  // What is small beside the noise of one step is not in the sum of many.
+  const Components bias = bias_variance(shape, model, is_first ? now.uu + now.vv : 0.0F);
   const float unit_u = point.unit_sigma_u, unit_v = point.unit_sigma_v;
   const Components edges{unit_u * unit_u * noise.edges_u, unit_v * unit_v * noise.edges_v};
   const Components systematic{bend_variance(bend.u, now.uu) + bias.u + edges.u,
                               bend_variance(bend.v, now.vv) + bias.v + edges.v};
-  return {static_cast<float>(std::sqrt(all.uu + systematic.u + least)),
-          static_cast<float>(std::sqrt(all.vv + systematic.v + least)),
-          static_cast<float>(std::sqrt(by_noise)), static_cast<float>(std::sqrt(now.larger()))};
+  const Components steps =
+      is_first ? Components{} : accumulated(before.mapped_by(shape), step.of_images, systematic);
+  return {static_cast<float>(std::sqrt(all.uu + systematic.u + steps.u + least)),
+          static_cast<float>(std::sqrt(all.vv + systematic.v + steps.v + least)),
+          static_cast<float>(std::sqrt(by_noise))};
 }
 
 /// Standard deviation of a refined point by noise alone, px, the larger component.

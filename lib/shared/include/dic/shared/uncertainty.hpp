@@ -81,7 +81,7 @@ struct NoiseModel {
   int reach = 1;          ///< see bend_reach
   int order = 0;          ///< order of the shape function; also 0 if bends do not count
   int radius = 0;         ///< radius of the subsets, px
-  float mean_square = 0;  ///< see mean_square_distance
+  float mean_square = 0;  ///< see mean_square_distance; 0: bending does not count
   /// Noise given by the user, grey levels; -1: estimated for every point from its residual.
   float given = -1;
   float least = 0;                      ///< noise by the rounding to whole grey levels alone, grey levels
@@ -218,10 +218,10 @@ DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParamet
 
 /// Smallest sigma of a displacement, px: where iterations stop.
 inline constexpr float kLeastSigma = 1e-4F;
-/// Largest sigma of an `ok` point, px: by noise alone (four times this is half a pixel), and by noise and
-/// misfits together. The latter is larger, because the effect of misfits is a rough and mostly too large
-/// estimate. Bends do not count.
-inline constexpr float kLargestNoiseSigma = 0.125F, kLargestSigma = 0.5F;
+/// Largest sigma of an `ok` point, px: by noise alone (four times this is half a pixel), and by all causes
+/// together. The latter is larger, because the effect of misfits and bends is a rough and mostly too large
+/// estimate.
+inline constexpr float kLargestNoiseSigma = 0.125F, kLargestSigma = 0.25F;
 /// Largest sigma by noise, px, of a point that certain neighbours predict within kConfirmedWithin px. Of
 /// points that are wrong by half a pixel, neighbours confirm about one in ten.
 inline constexpr float kLargestConfirmedSigma = 0.2F, kConfirmedWithin = 0.25F;

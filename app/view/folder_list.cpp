@@ -1,0 +1,79 @@
+#include "view/folder_list.hpp"
+
+#include <algorithm>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <filesystem>
+#include <vector>
+
+#include "commands.hpp"
+
+namespace dic::app {
+namespace {
+
+constexpr std::size_t kMostEntries = 2000;  ///< more names help nobody to choose
+
+bool is_allowed(const std::filesystem::path& path, const AllowedFolders& allowed) {
+  try {
+    allowed.check(path, "This");
+    return true;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+/// "folder", "result" or "video"; empty for anything else.
+std::string kind_of(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (is_result(path)) return "result";
+  if (std::filesystem::is_directory(path, unknown)) return "folder";
+  return std::filesystem::is_regular_file(path, unknown) && is_video(path) ? "video" : "";
+}
+
+std::size_t images_in(const std::filesystem::path& folder) {
+  try {
+    return expand_frames({folder.string()}).size();
+  } catch (const Error&) {
+    return 0;  // it has none
+  }
+}
+
+}  // namespace
+
+Json folder_list(const std::string& folder, const AllowedFolders& allowed) {
+  allowed.check(folder, "The folder");
+  std::error_code failure;
+  const std::filesystem::path place = std::filesystem::canonical(folder.empty() ? "." : folder, failure);
+  if (failure) throw FileError("The folder " + folder + " cannot be read: " + failure.message() + ".");
+  std::vector<std::filesystem::path> paths;
+  std::filesystem::directory_iterator entry(place, failure);
+  if (failure)
+    throw FileError("The folder " + place.string() + " cannot be read: " + failure.message() + ".");
+  for (; entry != std::filesystem::directory_iterator() && paths.size() < kMostEntries;
+       entry.increment(failure)) {
+    if (failure) break;
+    const std::filesystem::path& path = entry->path();
+    if (!path.filename().string().starts_with('.') && is_allowed(path, allowed)) paths.push_back(path);
+  }
+  std::ranges::sort(paths, [](const auto& a, const auto& b) {
+    return natural_less(a.filename().string(), b.filename().string());
+  });
+  Json entries = Json::array();
+  for (const std::filesystem::path& path : paths)
+    if (const std::string kind = kind_of(path); !kind.empty())
+      entries.push_back({{"name", path.filename().string()}, {"path", path.string()}, {"kind", kind}});
+  const std::filesystem::path parent = place.parent_path();
+  return {{"folder", place.string()},
+          {"parent", is_allowed(parent, allowed) ? parent.string() : std::string()},
+          {"is_result", is_result(place)},
+          {"images", images_in(place)},
+          {"entries", entries}};
+}
+
+void check_frames(const std::string& frames, const AllowedFolders& allowed) {
+  allowed.check(frames, "The frames");
+  if (is_video(frames)) return;
+  for (const std::filesystem::path& file : expand_frames({frames})) allowed.check(file, "The frame");
+}
+
+}  // namespace dic::app

@@ -1,0 +1,353 @@
+#include "analysis/conditioning.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <unordered_set>
+
+namespace dic::analysis {
+namespace {
+
+/// Types whose largest value tells that a camera saturates.
+template <typename T>
+constexpr bool has_ceiling = std::is_same_v<T, std::uint8_t> || std::is_same_v<T, std::uint16_t>;
+
+// ---- the scale of the grey values ----
+
+constexpr std::int64_t kLeastSaturated = 64;  ///< pixels that an image has at least at a ceiling of its own
+constexpr int kBelow = 16;                    ///< grey levels below the ceiling that it is compared with
+constexpr double kPile = 8;                   ///< pixels at a ceiling over those of a level below it
+constexpr double kTwoValued = 0.95;           ///< share of pixels near the ends of a two-valued image
+constexpr double kNearEnd = 0.06;             ///< width of such an end, in parts of the range
+constexpr double kLeastOfValue = 0.05;        ///< share of the pixels that a value has at least
+constexpr double kLargeOffset = 4;            ///< offset over range of the grey values
+
+/// Numbers of pixels by grey value.
+template <typename T>
+std::vector<std::int64_t> histogram_of(ImageView image) {
+  std::vector<std::int64_t> counts(std::size_t{std::numeric_limits<T>::max()} + 1);
+  for (int y = 0; y < image.height; ++y) {
+    const T* row = image.row<T>(y);
+    for (int x = 0; x < image.width; ++x) ++counts[row[x]];
+  }
+  return counts;
+}
+
+/// True if nearly all pixels are black or white.
+bool is_two_valued(const std::vector<std::int64_t>& counts, std::int64_t pixels, std::ptrdiff_t least,
+                   std::ptrdiff_t most) {
+  const auto width = static_cast<std::ptrdiff_t>(kNearEnd * static_cast<double>(most - least));
+  std::int64_t black = 0, white = 0;
+  for (std::ptrdiff_t k = 0; k <= width; ++k) black += counts[least + k], white += counts[most - k];
+  const auto share = [pixels](std::int64_t some) {
+    return static_cast<double>(some) / static_cast<double>(pixels);
+  };
+  return most > least && share(black) >= kLeastOfValue && share(white) >= kLeastOfValue &&
+         share(black + white) >= kTwoValued;
+}
+
+/// True if pixels pile up at the largest value of an image, as they do where a camera saturates. Multiples of
+/// a power of two (12 bits in 16) leave gaps below it.
+bool is_ceiling(const std::vector<std::int64_t>& counts, std::ptrdiff_t most) {
+  std::int64_t below = 0, levels = 0;
+  for (std::ptrdiff_t k = most - 1; k >= 0 && levels < kBelow; --k) {
+    if (counts[k] == 0 && most - k < 16 * kBelow) continue;
+    below += counts[k];
+    ++levels;
+  }
+  return levels > 0 && counts[most] >= kLeastSaturated &&
+         static_cast<double>(counts[most] * levels) > kPile * static_cast<double>(below);
+}
+
+/// Values below and above which 1 in 500 pixels lies, from some of them.
+template <typename T>
+std::array<double, 2> usual_range(ImageView image) {
+  constexpr int most = 200;  // rows and columns
+  const int dx = std::max(1, image.width / most), dy = std::max(1, image.height / most);
+  std::vector<double> values;
+  for (int y = dy / 2; y < image.height; y += dy)
+    for (int x = dx / 2; x < image.width; x += dx)
+      if (const auto grey = static_cast<double>(image.row<T>(y)[x]); std::isfinite(grey))
+        values.push_back(grey);
+  if (values.empty()) return {};
+  const auto rare = std::ssize(values) / 500;
+  std::nth_element(values.begin(), values.begin() + rare, values.end());
+  const double low = values[rare];
+  std::nth_element(values.begin(), values.end() - 1 - rare, values.end());
+  return {low, *(values.end() - 1 - rare)};
+}
+
+/// What is subtracted from images with a large offset, of which rules in parts of the largest grey value
+/// would say that they have no contrast; 0 if the offset is small. Integers keep room for darker frames.
+template <typename T>
+double pedestal_of(ImageView image) {
+  const auto [low, high] = usual_range<T>(image);
+  const double range = high - low;
+  if (!(range > 0) || (high > 0 && high <= kLargeOffset * range)) return 0;
+  if constexpr (std::is_floating_point_v<T>) return std::floor(low - range);
+  return std::max(0.0, std::floor(low - std::max(2 * range, low / 10)));
+}
+
+// ---- defective pixels ----
+
+constexpr double kStandsOut = 8;        ///< least deviation of a defect, in those of usual pixels
+constexpr double kOfContrast = 0.5;     ///< least deviation, in standard deviations of the image
+constexpr double kAboveGround = 0.35;   ///< the next, in parts of the deviation from the ground 2 px away
+constexpr double kAlone = 0.5;          ///< part of its deviation by which a defect exceeds its neighbours
+constexpr double kMostDefects = 0.03;   ///< share of the pixels; more are a texture
+constexpr double kLargestHalo = 0.08;   ///< deviation of the neighbours over that of the pixel
+constexpr std::size_t kJudgedHalo = 8;  ///< number of pixels from which their halos are judged
+
+struct Place {
+  int x, y;
+};
+
+/// Reads grey values; coordinates beyond the edges are those of the nearest pixel.
+template <typename T>
+class Pixels {
+ public:
+  explicit Pixels(ImageView image) : image_(image) {}
+  double at(int x, int y) const {
+    return static_cast<double>(
+        image_.row<T>(std::clamp(y, 0, image_.height - 1))[std::clamp(x, 0, image_.width - 1)]);
+  }
+  /// Deviation of a pixel from what its eight neighbours predict.
+  double deviation(int x, int y) const {
+    const double beside = at(x - 1, y) + at(x + 1, y) + at(x, y - 1) + at(x, y + 1);
+    const double across = at(x - 1, y - 1) + at(x + 1, y - 1) + at(x - 1, y + 1) + at(x + 1, y + 1);
+    return at(x, y) - 0.5 * beside + 0.25 * across;
+  }
+
+ private:
+  ImageView image_;
+};
+
+double median_of(std::span<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Least deviation of a defect, grey levels; 0 if the image has no contrast.
+template <typename T>
+double least_deviation(const Pixels<T>& pixels, Size size) {
+  constexpr int most = 64;  // rows and columns
+  const int dx = std::max(1, size.width / most), dy = std::max(1, size.height / most);
+  std::vector<double> deviations;
+  double n = 0, sum = 0, squares = 0;
+  for (int y = dy / 2; y < size.height; y += dy)
+    for (int x = dx / 2; x < size.width; x += dx) {
+      const double grey = pixels.at(x, y);
+      const double deviation = std::abs(pixels.deviation(x, y));
+      if (!std::isfinite(grey) || !std::isfinite(deviation)) continue;
+      deviations.push_back(deviation);
+      n += 1, sum += grey, squares += grey * grey;
+    }
+  if (deviations.empty()) return 0;
+  const double contrast = std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n)));
+  return std::max(kStandsOut * median_of(deviations) / 0.6745, kOfContrast * contrast);
+}
+
+/// Median of the pixels at a distance of 2 px, along rows or columns: the ground on which a dot lies.
+template <typename T>
+double ground_around(const Pixels<T>& pixels, int x, int y) {
+  std::array<double, 16> ring;
+  std::size_t n = 0;
+  for (int j = -2; j <= 2; ++j)
+    for (int i = -2; i <= 2; ++i)
+      if (std::max(std::abs(i), std::abs(j)) == 2) ring[n++] = pixels.at(x + i, y + j);
+  return std::ranges::all_of(ring, [](double grey) { return std::isfinite(grey); }) ? median_of(ring) : NAN;
+}
+
+/// True if a pixel stands out of its eight neighbours, of which one may be defective too.
+template <typename T>
+bool stands_out(const Pixels<T>& pixels, int x, int y, double least) {
+  std::array<double, 8> around;
+  for (std::size_t k = 0, n = 0; k < 9; ++k)
+    if (k != 4) around[n++] = pixels.at(x + static_cast<int>(k) % 3 - 1, y + static_cast<int>(k) / 3 - 1);
+  if (!std::ranges::all_of(around, [](double value) { return std::isfinite(value); })) return false;
+  std::ranges::sort(around);
+  const double grey = pixels.at(x, y), excess = grey - 0.5 * (around[3] + around[4]);
+  if (std::abs(excess) < least) return false;
+  const double alone = std::abs(grey - (excess > 0 ? around[6] : around[1]));
+  const bool is_beyond = excess > 0 ? grey > around[6] : grey < around[1];
+  return is_beyond && alone >= kAlone * std::abs(excess) &&
+         alone >= kAboveGround * std::abs(grey - ground_around(pixels, x, y));
+}
+
+/// Deviation of the four nearest neighbours over that of the pixel: what optics spread around a real dot.
+template <typename T>
+double halo(const Pixels<T>& pixels, Place p) {
+  std::array<double, 4> beside{pixels.at(p.x - 1, p.y), pixels.at(p.x + 1, p.y), pixels.at(p.x, p.y - 1),
+                               pixels.at(p.x, p.y + 1)};
+  std::ranges::sort(beside);
+  const double ground = ground_around(pixels, p.x, p.y);
+  return (0.5 * (beside[1] + beside[2]) - ground) / (pixels.at(p.x, p.y) - ground);
+}
+
+/// Largest second difference along a row, from pixel `first` on.
+template <typename T>
+auto largest_bend(const T* row, int first, int end) {
+  using Wide = std::conditional_t<has_ceiling<T>, int, double>;
+  Wide largest = 0;
+  for (int x = first; x < end; ++x) {
+    const auto before = static_cast<Wide>(row[x - 1]), here = static_cast<Wide>(row[x]),
+               after = static_cast<Wide>(row[x + 1]);
+    largest = std::max(largest, std::abs(2 * here - before - after));
+  }
+  return largest;
+}
+
+/// Pixels that stand out, row by row; none if they are a texture.
+template <typename T>
+std::vector<Place> defects_of(ImageView image, core::ThreadPool& pool) {
+  const Pixels<T> pixels(image);
+  const double least = least_deviation(pixels, image.size());
+  if (!(least > 0) || image.width < 5 || image.height < 5) return {};
+  std::vector<std::vector<Place>> rows(image.height);
+  core::for_each_row(pool, image.height - 2, [&](int above) {
+    const int y = above + 1;
+    const T* row = image.row<T>(y);
+    const auto bends = [&](int first, int end) {
+      return static_cast<double>(largest_bend(row, first, end)) >= kAlone * least;
+    };
+    // Nearly all pixels end here, a few at a time.
+    constexpr int few = 64;
+    for (int first = 1; first + 1 < image.width; first += few) {
+      const int end = std::min(first + few, image.width - 1);
+      if (!bends(first, end)) continue;
+      for (int x = first; x < end; ++x)
+        if (bends(x, x + 1) && stands_out(pixels, x, y, least)) rows[y].push_back({x, y});
+    }
+  });
+  std::vector<Place> places;
+  for (const std::vector<Place>& row : rows) places.insert(places.end(), row.begin(), row.end());
+  if (static_cast<double>(places.size()) > kMostDefects * image.width * image.height) return {};
+  if (places.size() < kJudgedHalo) return places;
+  std::vector<double> halos;
+  for (const Place& place : places) halos.push_back(halo(pixels, place));
+  return median_of(halos) < kLargestHalo ? places : std::vector<Place>{};
+}
+
+/// Weights of the pixels around a defect that give the value there of the quadratic surface through them.
+/// counts(dx, dy): whether a pixel is good. Zeros if there are too few.
+template <typename Counts>
+std::array<float, 25> interpolation_weights(const Counts& counts) {
+  constexpr double width = 1.2;  // standard deviation of the weights of the fit, px
+  const auto terms = [](int i, int j) {
+    const double x = i, y = j;
+    return Eigen::Matrix<double, 6, 1>{1, x, y, x * x, x * y, y * y};
+  };
+  const auto weight = [](int i, int j) { return std::exp(-(i * i + j * j) / (2 * width * width)); };
+  Eigen::Matrix<double, 6, 6> normal = Eigen::Matrix<double, 6, 6>::Identity() * 1e-9;
+  int good = 0;
+  for (int j = -2; j <= 2; ++j)
+    for (int i = -2; i <= 2; ++i) {
+      if (!counts(i, j)) continue;
+      normal += weight(i, j) * terms(i, j) * terms(i, j).transpose();
+      ++good;
+    }
+  std::array<float, 25> weights{};
+  if (good < 10) return weights;
+  const Eigen::Matrix<double, 6, 1> at_centre = normal.ldlt().solve(Eigen::Matrix<double, 6, 1>::Unit(0));
+  for (int j = -2; j <= 2; ++j)
+    for (int i = -2; i <= 2; ++i)
+      if (counts(i, j))
+        weights[(j + 2) * 5 + i + 2] = static_cast<float>(weight(i, j) * at_centre.dot(terms(i, j)));
+  return weights;
+}
+
+}  // namespace
+
+Conditioning::Conditioning(ImageView reference, bool keep_scale, core::ThreadPool& pool) : pool_(pool) {
+  visit_scalar(reference.type, [&](auto element) { choose_map<decltype(element)>(reference, keep_scale); });
+  find_defects(reference);
+}
+
+/// Chooses the map of the grey values. A ceiling becomes the largest value of the type, which the measurement
+/// leaves out; in two-valued images, whose edges are all there is, no value does.
+template <typename T>
+void Conditioning::choose_map(ImageView reference, bool keep_scale) {
+  if constexpr (has_ceiling<T>) {
+    const std::vector<std::int64_t> counts = histogram_of<T>(reference);
+    most_ = std::numeric_limits<T>::max();
+    const auto is_there = [](std::int64_t n) { return n > 0; };
+    const auto least = std::ranges::find_if(counts, is_there) - counts.begin();
+    const auto most =
+        std::ssize(counts) - 1 - (std::find_if(counts.rbegin(), counts.rend(), is_there) - counts.rbegin());
+    if (is_two_valued(counts, std::int64_t{reference.width} * reference.height, least, most)) {
+      maps_ = true;
+      most_ -= 1;
+      return;
+    }
+    const double base = pedestal_of<T>(reference);
+    const bool is_saturated = most < std::ssize(counts) - 1 && is_ceiling(counts, most);
+    if (is_saturated && !(keep_scale && base > 0)) {
+      maps_ = true;
+      const auto ceiling = static_cast<double>(most);
+      gain_ = keep_scale ? 1 : std::floor(most_ / (ceiling - base));
+      offset_ = most_ - gain_ * ceiling;
+      return;
+    }
+  }
+  if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, std::uint16_t>) {
+    offset_ = -pedestal_of<T>(reference);
+    maps_ = offset_ != 0;
+  }
+}
+
+void Conditioning::find_defects(ImageView reference) {
+  const std::vector<Place> places = visit_scalar(
+      reference.type, [&](auto element) { return defects_of<decltype(element)>(reference, pool_); });
+  std::unordered_set<std::int64_t> defective;
+  const auto index = [&](int x, int y) { return std::int64_t{y} * reference.width + x; };
+  for (const Place& p : places) defective.insert(index(p.x, p.y));
+  for (const Place& p : places) {
+    const auto counts = [&](int dx, int dy) {
+      const int x = p.x + dx, y = p.y + dy;
+      return x >= 0 && y >= 0 && x < reference.width && y < reference.height &&
+             !defective.contains(index(x, y));
+    };
+    defects_.push_back({p.x, p.y, interpolation_weights(counts)});
+  }
+}
+
+template <typename T>
+Image Conditioning::corrected(ImageView image) const {
+  Image out = copy_of(image);
+  out.set_bit_depth(0);
+  const auto in_range = [this](double grey) {
+    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(grey);
+    const double most = has_ceiling<T> ? most_ : static_cast<double>(std::numeric_limits<T>::max());
+    return static_cast<T>(
+        std::lround(std::clamp(grey, static_cast<double>(std::numeric_limits<T>::lowest()), most)));
+  };
+  if (maps_)
+    core::for_each_row(pool_, image.height, [&](int y) {
+      T* row = out.row<T>(y);
+      for (int x = 0; x < image.width; ++x) row[x] = in_range(gain_ * static_cast<double>(row[x]) + offset_);
+    });
+  for (const Defect& defect : defects_) {
+    double sum = 0, weights = 0;
+    for (int k = 0; k < Defect::kSide * Defect::kSide; ++k) {
+      const float weight = defect.weights[k];
+      if (weight == 0) continue;
+      sum += weight *
+             static_cast<double>(out.row<T>(defect.y + k / Defect::kSide -
+                                            Defect::kReach)[defect.x + k % Defect::kSide - Defect::kReach]);
+      weights += weight;
+    }
+    if (weights > 0) out.row<T>(defect.y)[defect.x] = in_range(sum / weights);
+  }
+  return out;
+}
+
+Image Conditioning::operator()(ImageView image) const {
+  return visit_scalar(image.type, [&](auto element) { return corrected<decltype(element)>(image); });
+}
+
+}  // namespace dic::analysis

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <dic/image.hpp>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+namespace dic::analysis {
+
+/// Corrections of what a camera or a file format does to all images of a sequence, chosen from the reference:
+/// defective pixels, a saturation below the largest value of the type, a large offset, images of two values.
+/// Most images need none.
+class Conditioning {
+ public:
+  /// reference: on the host. keep_scale: grey levels keep their size, because options are given in them.
+  /// pool: must outlive this object.
+  Conditioning(ImageView reference, bool keep_scale, core::ThreadPool& pool);
+
+  bool needed() const { return maps_ || !defects_.empty(); }
+  /// The corrected image, of the same type. image: on the host, with size and type of the reference.
+  Image operator()(ImageView image) const;
+  /// Grey levels of corrected images per grey level of the camera.
+  double gain() const { return gain_; }
+  /// Number of pixels that are replaced, because they stand out of their surroundings as no optics can show.
+  std::int64_t defects() const { return std::ssize(defects_); }
+
+ private:
+  /// A pixel, and the pixels around it whose weighted sum replaces it.
+  struct Defect {
+    static constexpr int kReach = 2;
+    static constexpr int kSide = 2 * kReach + 1;
+    int x, y;
+    std::array<float, kSide * kSide> weights;
+  };
+
+  template <typename T>
+  void choose_map(ImageView reference, bool keep_scale);
+  void find_defects(ImageView reference);
+  template <typename T>
+  Image corrected(ImageView image) const;
+
+  core::ThreadPool& pool_;
+  bool maps_ = false;
+  double gain_ = 1, offset_ = 0;  ///< grey = gain * grey + offset
+  double most_ = 0;               ///< largest grey after the map, for integer types
+  std::vector<Defect> defects_;
+};
+
+}  // namespace dic::analysis

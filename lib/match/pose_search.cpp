@@ -1,0 +1,587 @@
+#include "match/pose_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <dic/error.hpp>
+#include <numbers>
+#include <numeric>
+
+#include "match/box.hpp"
+#include "match/quintic_spline.hpp"
+
+namespace dic::match {
+namespace {
+
+using pose::Freedom;
+
+constexpr double kDegree = std::numbers::pi / 180;
+constexpr double kPoseStep = 1.3;  ///< distance of neighbouring coarse poses at the template's rim, px
+constexpr int kTileRows = 32, kTileColumns = 62;  ///< places that one task searches
+/// Amount by which an exact copy's score may be too low.
+constexpr double kScoreRounding = 1e-6;
+constexpr int kPadded = 64 + 64;        ///< columns of a row of scores: the tile, its border, whole vectors
+constexpr int kMostCandidates = 600;    ///< of the coarsest level, but
+constexpr double kRise = 0.05;          ///< amount by which full resolution may raise a score, and
+constexpr double kFall = 0.1;           ///< by which it may lower one
+constexpr int kFewCandidates = 16;      ///< where one match is searched near an earlier pose
+constexpr int kCandidatesPerMatch = 6;  ///< at least so many per match that is wanted
+constexpr int kFullContext = 12;        ///< px around an instance of which the spline is made
+constexpr double kMinutePixels = 6;  ///< tolerance of the ends of ranges, in px at the rim of full resolution
+
+/// Correlation of the gradients below which the score is reduced. Few pixels correlate by chance, so that
+/// small templates demand more: kStructureOfFew up to kFew pixels, falling to kStructure at kMany.
+constexpr double kStructure = 0.75, kStructureOfFew = 0.9;
+constexpr int kFew = 900, kMany = 2000;
+
+double demanded_structure(int pixels) {
+  const double share = std::clamp(static_cast<double>(pixels - kFew) / (kMany - kFew), 0.0, 1.0);
+  return kStructureOfFew + share * (kStructure - kStructureOfFew);
+}
+
+double normalized(double degrees) {
+  const double turned = std::remainder(degrees, 360.0);
+  return turned <= -180 ? turned + 360 : turned;
+}
+
+Freedom freedom_of(const MatchOptions& options) {
+  if (options.rotation_range && options.scale_range) return Freedom::similarity;
+  return options.rotation_range ? Freedom::rotation : Freedom::scale;
+}
+
+double least_scale(const MatchOptions& options) {
+  return options.scale_range ? options.scale_range->min : *std::ranges::min_element(options.scales);
+}
+
+ImageView part_of(ImageView image, int x, int y, int width, int height) {
+  image.data = static_cast<const std::byte*>(image.data) + y * image.row_bytes +
+               static_cast<std::ptrdiff_t>(x * size_of(image.type));
+  image.width = width, image.height = height;
+  return image;
+}
+
+CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int margin) {
+  CoarseImage image;
+  image.width = from.width, image.height = from.height, image.margin = margin;
+  image.stride = from.width + 2 * margin + kPadded;
+  const std::size_t size = static_cast<std::size_t>(image.stride) * (from.height + 2 * margin);
+  for (auto* plane :
+       {&image.values, &image.squares, &image.counts, &image.sum, &image.sum_squares, &image.number})
+    plane->assign(size + kPadded, 0.0F);
+  double mean = 0;
+  for (const float v : from.values) mean += v;
+  mean /= static_cast<double>(std::max<std::size_t>(1, from.values.size()));
+  image.mean = mean;
+  for (int y = 0; y < from.height; ++y) {
+    const std::ptrdiff_t first = image.place(0, y);
+    double sum = 0, squares = 0, number = 0;
+    for (int x = 0; x < from.width; ++x) {
+      const bool counts = !mask || mask->row(y)[x] != 0;
+      image.has_mask |= !counts;
+      const float v = counts ? from.row(y)[x] - static_cast<float>(mean) : 0.0F;
+      image.values[first + x] = v;
+      image.squares[first + x] = v * v;
+      image.counts[first + x] = counts ? 1.0F : 0.0F;
+      image.sum[first + x] = static_cast<float>(sum);
+      image.sum_squares[first + x] = static_cast<float>(squares);
+      image.number[first + x] = static_cast<float>(number);
+      number += counts;
+      sum += v, squares += static_cast<double>(v) * v;
+    }
+    const std::ptrdiff_t behind = first + from.width, count = margin + kPadded;
+    std::fill_n(image.sum.begin() + behind, count, static_cast<float>(sum));
+    std::fill_n(image.sum_squares.begin() + behind, count, static_cast<float>(squares));
+    std::fill_n(image.number.begin() + behind, count, static_cast<float>(number));
+  }
+  return image;
+}
+
+double variance(const CoarseImage& image) {
+  double squares = 0;
+  for (const float s : image.squares) squares += s;
+  return squares / std::max(1.0, static_cast<double>(image.width) * image.height);
+}
+
+SampleImage sample_image(const FloatImage& image, const FloatImage* mask) {
+  return {.values = image.values.data(),
+          .stride = image.width,
+          .width = image.width,
+          .height = image.height,
+          .sampling = Sampling::bilinear,
+          .offset = 0,
+          .mask = mask ? mask->values.data() : nullptr};
+}
+
+}  // namespace
+
+SearchLimit::SearchLimit(std::stop_token stop, int timeout_ms) : stop_(std::move(stop)) {
+  if (timeout_ms > 0) end_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+}
+
+bool SearchLimit::is_over() const {
+  if (stop_.stop_requested()) throw Cancelled("Template matching was cancelled.");
+  return end_ && std::chrono::steady_clock::now() >= *end_;
+}
+
+ImagePyramid::ImagePyramid(ImageView image, ImageView mask, core::ThreadPool& pool)
+    : image_(image), levels_(1) {
+  if (mask.empty()) return;
+  masks_.push_back(float_image(mask, pool));
+  for (float& v : masks_[0].values) v = v != 0 ? 1.0F : 0.0F;
+}
+
+void ImagePyramid::require(int level, core::ThreadPool& pool) {
+  while (static_cast<int>(levels_.size()) <= level) {
+    levels_.push_back(levels_.size() == 1 ? reduced(image_, pool) : reduced(levels_.back(), pool));
+    if (!masks_.empty()) masks_.push_back(reduced_mask(masks_.back()));
+  }
+}
+
+void ImagePyramid::require_full(core::ThreadPool& pool) {
+  if (levels_[0].values.empty()) levels_[0] = float_image(image_, pool);
+}
+
+PoseSearch::PoseSearch(const Template& source, const MatchOptions& options, core::ThreadPool& pool)
+    : options_(options),
+      pool_(pool),
+      template_(source, least_scale(options), pool),
+      freedom_(freedom_of(options)),
+      refiners_(pool.size()) {
+  const TemplateLevel& top = template_.level(template_.top());
+  const double largest =
+      options.scale_range ? options.scale_range->max : *std::ranges::max_element(options.scales);
+  const double rim = std::max(1.0, top.rim),
+               step = kPoseStep / (rim * std::sqrt(largest * least_scale(options)));
+  if (options.rotation_range) {
+    const double range = std::min(360.0, options.rotation_range->max - options.rotation_range->min) * kDegree;
+    full_circle_ = range > 2 * std::numbers::pi - 1e-9;
+    const int count = pose::pose_count(range, step);
+    for (int k = 0; k < count; ++k)
+      angles_.push_back(options.rotation_range->min * kDegree + range * (full_circle_ ? k : k + 0.5) / count);
+  } else {
+    for (const double degrees : options.rotations) angles_.push_back(degrees * kDegree);
+  }
+  if (options.scale_range) {
+    const double low = std::log(options.scale_range->min), range = std::log(options.scale_range->max) - low;
+    const int count = pose::pose_count(range, kPoseStep / rim);
+    for (int k = 0; k < count; ++k) scales_.push_back(std::exp(low + range * (k + 0.5) / count));
+  } else {
+    scales_ = options.scales;
+  }
+}
+
+double PoseSearch::top_threshold() const { return std::max(0.25, 0.6 * options_.threshold); }
+
+double PoseSearch::threshold_at(int level) const {
+  // The coarser the level, the more of the contrast is lost and the farther off is the pose.
+  const double share = level == template_.top() ? 0.55 : std::max(0.75, 0.95 - 0.05 * level);
+  return options_.threshold * share;
+}
+
+std::vector<PoseSearch::Candidate> PoseSearch::coarse(const ImagePyramid& pyramid,
+                                                      const std::vector<int>& wanted, const Effort& effort) {
+  const SearchLimit& limit = effort.limit;
+  const int level = template_.top();
+  const int poses = static_cast<int>(angles_.size() * scales_.size());
+  const int turns = static_cast<int>(angles_.size()), sizes = static_cast<int>(scales_.size());
+  const double largest = *std::ranges::max_element(scales_);
+  const int margin = static_cast<int>(std::ceil(largest * template_.level(level).rim)) + 2;
+  const CoarseImage image = coarse_image(pyramid.level(level), pyramid.mask(level), margin);
+  if (pattern_stride_ != image.stride) patterns_.assign(poses, {});
+  pattern_stride_ = image.stride;
+  pool_.parallel_for(std::ssize(wanted), 1, [&](std::int64_t k, std::int64_t, int) {
+    CoarsePattern& pattern = patterns_[wanted[k]];
+    if (pattern.elements.empty())
+      pattern =
+          template_.coarse_pattern(angles_[wanted[k] % turns], scales_[wanted[k] / turns], image.stride);
+  });
+  std::vector<char> is_wanted(poses, 0);
+  for (const int p : wanted) is_wanted[p] = 1;
+  const CoarseRules rules{.least_variance = static_cast<float>(1e-3 * variance(image) + 1e-12),
+                          .any_polarity = options_.ignore_polarity};
+  const int tiles_x = (image.width + kTileColumns - 1) / kTileColumns;
+  const int tiles_y = (image.height + kTileRows - 1) / kTileRows;
+  const auto threshold = static_cast<float>(top_threshold());
+  constexpr int kRows = kTileRows + 2, kPlane = kRows * kPadded;
+  std::vector<std::vector<Candidate>> found(pool_.size());
+  std::vector<std::vector<float>> memory(pool_.size());
+  pool_.parallel_for(
+      static_cast<std::int64_t>(tiles_x) * tiles_y, 1, [&](std::int64_t tile, std::int64_t, int worker) {
+        if (limit.is_over()) return;
+        std::vector<float>& scores = memory[worker];
+        scores.resize(static_cast<std::size_t>(poses) * kPlane);
+        // Places -1 .. rows and -1 .. columns of the tile: its border decides about local maxima.
+        const int x0 = static_cast<int>(tile % tiles_x) * kTileColumns - 1;
+        const int y0 = static_cast<int>(tile / tiles_x) * kTileRows - 1;
+        const int rows = std::min(kRows, image.height - y0 + 1),
+                  columns = std::min(kTileColumns + 2, image.width - x0 + 1);
+        for (const int p : wanted) {
+          float* plane = scores.data() + static_cast<std::ptrdiff_t>(p) * kPlane;
+          for (int j = 0; j < rows; ++j)
+            correlate_row(image, patterns_[p], x0, y0 + j, columns, rules, plane + j * kPadded);
+          if (p % 16 == 15 && limit.is_over()) return;
+        }
+        const auto is_highest = [&](int p, int at, float value, bool earlier) {
+          if (!is_wanted[p]) return true;
+          const float* plane = scores.data() + static_cast<std::ptrdiff_t>(p) * kPlane + at;
+          for (int j = -1; j <= 1; ++j)
+            for (int i = -1; i <= 1; ++i) {
+              const float other = plane[j * kPadded + i];
+              if (other > value || (other == value && earlier)) return false;
+            }
+          return true;
+        };
+        const auto is_maximum = [&](int p, int at, float value) {
+          const float* plane = scores.data() + static_cast<std::ptrdiff_t>(p) * kPlane + at;
+          for (int j = -1; j <= 1; ++j)
+            for (int i = -1; i <= 1; ++i)
+              if (plane[j * kPadded + i] > value) return false;
+          if (!options_.rotation_range && !options_.scale_range) return true;
+          const int turn = p % turns, size = p / turns;
+          if (options_.rotation_range && turns > 2) {
+            const bool has_before = turn > 0 || full_circle_, has_after = turn + 1 < turns || full_circle_;
+            const int before = size * turns + (turn + turns - 1) % turns,
+                      after = size * turns + (turn + 1) % turns;
+            if (has_before && !is_highest(before, at, value, true)) return false;
+            if (has_after && !is_highest(after, at, value, false)) return false;
+          }
+          if (options_.scale_range && size > 0 && !is_highest(p - turns, at, value, true)) return false;
+          return !options_.scale_range || size + 1 == sizes || is_highest(p + turns, at, value, false);
+        };
+        for (const int p : wanted) {
+          const float* plane = scores.data() + static_cast<std::ptrdiff_t>(p) * kPlane;
+          for (int j = 1; j + 1 < rows; ++j)
+            for (int i = 1; i + 1 < columns; ++i) {
+              const float value = plane[j * kPadded + i];
+              if (!(value >= threshold) || !is_maximum(p, j * kPadded + i, value)) continue;
+              const pose::Warp warp =
+                  pose::similarity(x0 + i, y0 + j, angles_[p % turns], scales_[p / turns]);
+              found[worker].push_back({.warp = pose::from_level(warp, level),
+                                       .score = value,
+                                       .angle = p % turns,
+                                       .scale = p / turns});
+            }
+        }
+      });
+  std::vector<Candidate> all;
+  for (const auto& part : found) all.insert(all.end(), part.begin(), part.end());
+  std::ranges::sort(all, [](const Candidate& a, const Candidate& b) {
+    if (a.score != b.score) return a.score > b.score;
+    if (a.warp.center_y != b.warp.center_y) return a.warp.center_y < b.warp.center_y;
+    if (a.warp.center_x != b.warp.center_x) return a.warp.center_x < b.warp.center_x;
+    return a.angle < b.angle;
+  });
+  const std::size_t most =
+      effort.is_fast ? kFewCandidates : std::max(kMostCandidates, kCandidatesPerMatch * options_.max_matches);
+  if (all.size() > most) all.resize(most);
+  pool_.parallel_for(std::ssize(all), 1, [&](std::int64_t k, std::int64_t, int) {
+    const pose::Warp place = pose::at_level(all[k].warp, level);
+    const CoarseLine line = line_at(image, patterns_[all[k].scale * turns + all[k].angle],
+                                    static_cast<int>(std::lround(place.center_x)),
+                                    static_cast<int>(std::lround(place.center_y)), rules);
+    all[k].gain = line.gain, all[k].offset = line.offset;
+  });
+  return all;
+}
+
+/// Candidates that have come to the same pose as a better one are dropped.
+void PoseSearch::drop_duplicates(std::vector<Candidate>& candidates, int level) const {
+  const double unit = 1 << level, rim = template_.level(0).rim;
+  std::vector<Candidate> kept;
+  for (const Candidate& c : candidates) {
+    const bool is_known = std::ranges::any_of(kept, [&](const Candidate& k) {
+      const double moved = std::hypot(c.warp.center_x - k.warp.center_x, c.warp.center_y - k.warp.center_y);
+      const double turned = std::hypot(c.warp.xx - k.warp.xx, c.warp.yx - k.warp.yx) * rim;
+      return moved < 1.5 * unit && turned < 2 * unit;
+    });
+    if (!is_known) kept.push_back(c);
+  }
+  candidates = std::move(kept);
+}
+
+void PoseSearch::refine_level(const ImagePyramid& image, int level, std::vector<Candidate>& candidates,
+                              const SearchLimit& limit) {
+  const TemplateLevel& source = template_.level(level);
+  const bool is_top = level == template_.top();
+  const RefinementPlan plan{.freedom = freedom_,
+                            .any_polarity = options_.ignore_polarity,
+                            .robust_from = is_top ? 4 : 1,
+                            .most_steps = 10,
+                            .tolerance = 0.05,
+                            .rim = source.rim,
+                            .stop = limit.stop()};
+  const SampleImage from = sample_image(image.level(level), image.mask(level));
+  pool_.parallel_for(std::ssize(candidates), 1, [&](std::int64_t k, std::int64_t, int worker) {
+    Candidate& c = candidates[k];
+    c.score = -1;
+    if (limit.is_over()) return;
+    RefinementPlan mine = plan;
+    mine.gain = c.gain, mine.offset = c.offset;
+    const PoseFit fit = refiners_[worker].refine(from, source.pixels, pose::at_level(c.warp, level), mine);
+    if (!fit.valid) return;
+    c.warp = pose::from_level(fit.warp, level);
+    c.score = fit.quality;
+    c.gain = fit.gain, c.offset = fit.offset;
+    PoseFit full = fit;
+    full.warp = c.warp;
+    // At the last level before full resolution, which is the dearest, it is known what the structure will
+    // cost at least.
+    if (level == 1) c.score *= std::min(1.0, structure(image, full, refiners_[worker]) / kStructure);
+  });
+  std::ranges::stable_sort(candidates,
+                           [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+  const double least = threshold_at(level);
+  const auto end = std::ranges::find_if(candidates, [&](const Candidate& c) { return !(c.score >= least); });
+  candidates.erase(end, candidates.end());
+  drop_duplicates(candidates, level);
+  const std::size_t most = std::max(is_top ? 200 : 80, 3 * options_.max_matches);
+  if (candidates.size() > most) candidates.resize(most);
+}
+
+bool PoseSearch::is_in_range(const pose::Warp& warp) const {
+  const double slack = kMinutePixels / template_.level(0).rim;
+  if (options_.rotation_range && !full_circle_) {
+    const double middle = (options_.rotation_range->min + options_.rotation_range->max) / 2 * kDegree;
+    const double half = (options_.rotation_range->max - options_.rotation_range->min) / 2 * kDegree;
+    if (std::abs(std::remainder(pose::rotation_of(warp) - middle, 2 * std::numbers::pi)) > half + slack)
+      return false;
+  }
+  const double scale = pose::scale_of(warp);
+  return !options_.scale_range || (scale >= options_.scale_range->min * (1 - slack) &&
+                                   scale <= options_.scale_range->max * (1 + slack));
+}
+
+namespace {
+
+/// The best fit of steps that do not converge, with the weights and residuals of its pose. Not valid if it is
+/// not good: its standard deviations would not tell how far off it may be.
+PoseFit best_of_steps(const SampleImage& image, const PixelList& pixels, const pose::Warp& start,
+                      RefinementPlan plan, PoseRefiner& refiner) {
+  plan.keeps_best = true;
+  constexpr double kGood = 0.9;
+  const PoseFit best = refiner.refine(image, pixels, start, plan);
+  if (!best.valid || best.quality < kGood) return {};
+  plan.gain = best.gain, plan.offset = best.offset;
+  plan.most_steps = 0;
+  PoseFit fit = refiner.refine(image, pixels, best.warp, plan);
+  fit.warp = best.warp;
+  return fit;
+}
+
+}  // namespace
+
+std::optional<PoseSearch::Refined> PoseSearch::refine_full(const ImagePyramid& image,
+                                                           const Candidate& candidate, const Effort& effort,
+                                                           PoseRefiner& refiner) const {
+  const TemplateLevel& source = template_.level(0);
+  const pose::Warp& start = candidate.warp;
+  const double reach_x =
+      std::abs(start.xx) * template_.width() / 2 + std::abs(start.xy) * template_.height() / 2;
+  const double reach_y =
+      std::abs(start.yx) * template_.width() / 2 + std::abs(start.yy) * template_.height() / 2;
+  const ImageView& whole = image.image();
+  const auto clamp = [](double value, int size) {
+    return static_cast<int>(std::clamp(value, 0.0, static_cast<double>(size)));
+  };
+  const int left = clamp(start.center_x - reach_x - kFullContext, whole.width);
+  const int right = clamp(start.center_x + reach_x + kFullContext + 1, whole.width);
+  const int top = clamp(start.center_y - reach_y - kFullContext, whole.height);
+  const int bottom = clamp(start.center_y + reach_y + kFullContext + 1, whole.height);
+  if (right - left < 4 || bottom - top < 4) return std::nullopt;
+  const ImageView part = part_of(whole, left, top, right - left, bottom - top);
+  std::optional<QuinticSpline> spline;
+  FloatImage pixels;
+  SampleImage from;
+  if (effort.is_fast) {
+    pixels = float_image(part, pool_);
+    from = sample_image(pixels, nullptr);
+    from.sampling = Sampling::lagrange;
+  } else {
+    from = spline.emplace(part, pool_).samples();
+  }
+  FloatImage mask;
+  if (const FloatImage* all = image.mask(0)) {
+    mask = FloatImage(right - left, bottom - top);
+    for (int y = top; y < bottom; ++y) std::copy_n(all->row(y) + left, right - left, mask.row(y - top));
+  }
+  if (!mask.values.empty()) from.mask = mask.values.data();
+  RefinementPlan plan{.freedom = freedom_,
+                      .any_polarity = options_.ignore_polarity,
+                      .most_steps = 10,
+                      .tolerance = 0.02,
+                      .rim = source.rim,
+                      .most_motion = 4,
+                      .gain = candidate.gain,
+                      .offset = candidate.offset,
+                      .stop = effort.limit.stop()};
+  pose::Warp warp = start;
+  warp.center_x -= left, warp.center_y -= top;
+  PoseFit fit;
+  if (template_.full().count > 4 * source.pixels.count) {
+    fit = refiner.refine(from, source.pixels, warp, plan);
+    if (!fit.valid) return std::nullopt;
+    warp = fit.warp;
+    plan.gain = fit.gain, plan.offset = fit.offset;
+  }
+  plan.is_near = true;
+  if (options_.affine) plan.freedom = Freedom::affine;
+  const bool is_large = template_.many().count > 0;
+  const bool ends_with_many = is_large && effort.is_fast;
+  if (is_large) {
+    // Sigmas are made of the values and weights of the last step, so that it must be the result.
+    plan.keeps_best = !ends_with_many;
+    fit = refiner.refine(from, template_.many(), warp, plan);
+    if (!fit.valid) return std::nullopt;
+    warp = fit.warp;
+    plan.gain = fit.gain, plan.offset = fit.offset;
+  }
+  const PixelList& last = ends_with_many ? template_.many() : template_.full();
+  if (!ends_with_many) {
+    plan.tolerance = is_large ? 0.003 : 0.001;
+    plan.most_steps = 20;
+    plan.keeps_best = false;
+    fit = refiner.refine(from, last, warp, plan);
+    if (!fit.valid) fit = best_of_steps(from, last, warp, plan, refiner);
+    if (!fit.valid) return std::nullopt;
+  }
+  refiner.with_sigmas(last, plan, fit);
+  Refined refined{fit, fit.warp};
+  refined.warp.center_x += left, refined.warp.center_y += top;
+  return refined;
+}
+
+namespace {
+
+/// The score of a match: correlation of the pixels that fit, reduced by the share of pixels that do not fit
+/// or lie outside the image. The less is visible, the easier something else resembles it by chance.
+double final_score(const PoseFit& fit) {
+  return std::abs(fit.fit_score) * std::sqrt(std::min(1.0, fit.visible));
+}
+
+}  // namespace
+
+/// Correlation of the gradients at half resolution, where noise is lower.
+double PoseSearch::structure(const ImagePyramid& image, const PoseFit& fit, PoseRefiner& refiner) const {
+  const int level = std::min(1, template_.top());
+  PoseFit there = fit;
+  there.warp = pose::at_level(fit.warp, level);
+  const double correlation = refiner.gradient_correlation(sample_image(image.level(level), image.mask(level)),
+                                                          template_.level(level).pixels, there);
+  return options_.ignore_polarity ? std::abs(correlation) : std::max(0.0, correlation);
+}
+
+/// The place, angle and scale of a match. `pose`: template index and size.
+Match PoseSearch::match_at(const pose::Warp& warp, const Candidate& candidate, const Match& pose) const {
+  Match match = pose;
+  match.center_x = warp.center_x, match.center_y = warp.center_y;
+  const double xi = -(template_.width() - 1) / 2.0, eta = -(template_.height() - 1) / 2.0;
+  match.x = warp.center_x + warp.xx * xi + warp.xy * eta;
+  match.y = warp.center_y + warp.yx * xi + warp.yy * eta;
+  match.rotation_deg = options_.rotation_range || options_.affine
+                           ? normalized(pose::rotation_of(warp) / kDegree)
+                           : options_.rotations[candidate.angle];
+  match.scale =
+      options_.scale_range || options_.affine ? pose::scale_of(warp) : options_.scales[candidate.scale];
+  return match;
+}
+
+std::optional<Match> PoseSearch::finish(const ImagePyramid& image, const Candidate& candidate,
+                                        const Match& pose, const Effort& effort, PoseRefiner& refiner) const {
+  std::optional<Refined> best = refine_full(image, candidate, effort, refiner);
+  for (const double turn : template_.symmetries()) {
+    const double c = std::cos(turn * kDegree), s = std::sin(turn * kDegree);
+    pose::Warp turned = best ? best->warp : candidate.warp;
+    const pose::Warp w = turned;
+    turned.xx = w.xx * c + w.xy * s, turned.xy = w.xy * c - w.xx * s;
+    turned.yx = w.yx * c + w.yy * s, turned.yy = w.yy * c - w.yx * s;
+    if (!is_in_range(turned)) continue;
+    const auto other = refine_full(image, {.warp = turned}, effort, refiner);
+    if (other && (!best || final_score(other->fit) > final_score(best->fit))) best = other;
+  }
+  if (!best || !is_in_range(best->warp)) return std::nullopt;
+  const PoseFit& fit = best->fit;
+  const pose::Warp& warp = best->warp;
+  PoseFit in_image = fit;
+  in_image.warp = warp;
+  Match match = match_at(warp, candidate, pose);
+  const double demanded = demanded_structure(template_.level(std::min(1, template_.top())).pixels.count);
+  match.score = final_score(fit) * std::min(1.0, structure(image, in_image, refiner) / demanded);
+  match.refined = true;
+  match.visible = fit.visible;
+  match.sigma_x = fit.sigma_x, match.sigma_y = fit.sigma_y;
+  match.sigma_rotation_deg = fit.sigma_radians / kDegree;
+  match.sigma_scale = fit.sigma_log_scale * match.scale;
+  return match;
+}
+
+MatchResult PoseSearch::find(ImagePyramid& image, const Match& pose, const SearchLimit& limit) {
+  std::vector<int> all(angles_.size() * scales_.size());
+  std::iota(all.begin(), all.end(), 0);
+  return find(image, pose, all, {limit, options_.max_matches});
+}
+
+MatchResult PoseSearch::find_near(ImagePyramid& image, const Match& last, const SearchLimit& limit) {
+  constexpr double kNear = 1.6;  // coarse poses to each side
+  const double rim = std::max(1.0, template_.level(template_.top()).rim), near = kNear * kPoseStep / rim;
+  std::vector<int> poses;
+  for (std::size_t s = 0; s < scales_.size(); ++s)
+    for (std::size_t a = 0; a < angles_.size(); ++a) {
+      const double turn = std::remainder(angles_[a] - last.rotation_deg * kDegree, 2 * std::numbers::pi);
+      const bool is_near = (!options_.rotation_range || std::abs(turn) <= near) &&
+                           (!options_.scale_range || std::abs(std::log(scales_[s] / last.scale)) <= near);
+      if (is_near) poses.push_back(static_cast<int>(s * angles_.size() + a));
+    }
+  return find(image, last, poses, {limit, 1, true});
+}
+
+/// Takes the next candidates, at most one per thread, that do not overlap an accepted match which they
+/// cannot surpass.
+std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Candidate>& candidates,
+                                                          std::size_t& next, const Match& pose,
+                                                          const std::vector<Match>& accepted) const {
+  std::vector<Candidate> batch;
+  for (; next < candidates.size() && static_cast<int>(batch.size()) < pool_.size(); ++next) {
+    const Candidate& candidate = candidates[next];
+    const auto may_win = std::ranges::find_if(
+        accepted, [&](const Match& match) { return match.score < candidate.score - kFall; });
+    const std::vector<Match> better(accepted.begin(), may_win);
+    if (!is_suppressed(match_at(candidate.warp, candidate, pose), better, options_.max_overlap))
+      batch.push_back(candidate);
+  }
+  return batch;
+}
+
+MatchResult PoseSearch::find(ImagePyramid& image, const Match& pose, const std::vector<int>& poses,
+                             const Effort& effort) {
+  const SearchLimit& limit = effort.limit;
+  MatchResult result;
+  image.require(template_.top(), pool_);
+  if (template_.top() == 0) image.require_full(pool_);
+  std::vector<Candidate> candidates = coarse(image, poses, effort);
+  if (!candidates.empty()) result.best_score = candidates.front().score;
+  for (int level = template_.top(); level >= 1 && !candidates.empty(); --level)
+    refine_level(image, level, candidates, limit);
+  std::vector<Match> found;
+  double best = -1;
+  for (std::size_t next = 0; next < candidates.size() && !limit.is_over();) {
+    const std::vector<Candidate> batch = next_batch(candidates, next, pose, result.matches);
+    std::vector<std::optional<Match>> matches(batch.size());
+    pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
+      if (!limit.is_over()) matches[k] = finish(image, batch[k], pose, effort, refiners_[worker]);
+    });
+    for (const auto& match : matches) {
+      if (!match) continue;
+      best = std::max(best, match->score);
+      if (match->score >= options_.threshold - kScoreRounding) found.push_back(*match);
+    }
+    std::ranges::stable_sort(found, [](const Match& a, const Match& b) { return a.score > b.score; });
+    result.matches = suppress_non_maxima(found, options_.max_overlap, effort.matches);
+    if (static_cast<int>(result.matches.size()) == effort.matches && next < candidates.size() &&
+        candidates[next].score < result.matches.back().score - kRise)
+      break;
+  }
+  if (best > -1) result.best_score = best;
+  result.timed_out = limit.is_over();
+  return result;
+}
+
+}  // namespace dic::match

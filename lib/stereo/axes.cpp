@@ -1,0 +1,207 @@
+#include "stereo/axes.hpp"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#include <Eigen/Geometry>
+#include <Eigen/LU>
+#include <Eigen/SVD>
+#include <algorithm>
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/shared/strain_sigma.hpp>
+#include <limits>
+#include <numbers>
+#include <string>
+
+namespace dic::stereo {
+namespace {
+
+using Eigen::Matrix3d;
+using Eigen::Vector3d;
+
+constexpr double kDegrees = 180 / std::numbers::pi;
+
+std::vector<std::size_t> indices_of(std::span<const std::uint8_t> usable) {
+  std::vector<std::size_t> indices;
+  for (std::size_t k = 0; k < usable.size(); ++k)
+    if (usable[k]) indices.push_back(k);
+  return indices;
+}
+
+Vector3d mean_of(std::span<const Vector3d> values, const std::vector<std::size_t>& nodes) {
+  Vector3d sum = Vector3d::Zero();
+  for (const std::size_t k : nodes) sum += values[k];
+  return sum / static_cast<double>(nodes.size());
+}
+
+/// Axes with z along `normal`, turned away from the camera, and x as near as possible to that of the camera.
+Matrix3d axes_along(Vector3d normal) {
+  if (normal.z() < 0) normal = -normal;
+  const Vector3d x = (Vector3d::UnitX() - normal.x() * normal).normalized();
+  Matrix3d rotation;
+  rotation << x.transpose(), normal.cross(x).transpose(), normal.transpose();
+  return rotation;
+}
+
+/// The plane with the smallest distances from the points.
+Axes plane_through(std::span<const Vector3d> positions, const std::vector<std::size_t>& nodes) {
+  Axes axes;
+  axes.origin = mean_of(positions, nodes);
+  Matrix3d spread = Matrix3d::Zero();
+  for (const std::size_t k : nodes) {
+    const Vector3d d = positions[k] - axes.origin;
+    spread += d * d.transpose();
+  }
+  const Eigen::SelfAdjointEigenSolver<Matrix3d> solver(spread);
+  constexpr double kLine = 1e-6;  // ratio of the squares of width and length
+  if (nodes.size() < 3 || !(solver.eigenvalues()[1] > kLine * solver.eigenvalues()[2]))
+    throw UsageError(
+        "The axes cannot be those of the best-fit plane: fewer than three points were measured, or "
+        "all on one line.");
+  axes.rotation = axes_along(solver.eigenvectors().col(0));
+  return axes;
+}
+
+/// The position of the usable node that is nearest to an image point.
+Vector3d position_at(const Roi::Vertex& at, const Grid& grid, std::span<const Vector3d> positions,
+                     std::span<const std::uint8_t> usable) {
+  double nearest = std::numeric_limits<double>::infinity();
+  std::size_t found = 0;
+  for (std::size_t k = 0; k < usable.size(); ++k) {
+    if (!usable[k]) continue;
+    const double distance = std::hypot(grid.x(static_cast<int>(k % grid.nx)) - at.x,
+                                       grid.y(static_cast<int>(k / grid.nx)) - at.y);
+    if (distance < nearest) nearest = distance, found = k;
+  }
+  if (!(nearest <= 2.0 * grid.step))
+    throw UsageError("No point was measured within two steps of (" + std::to_string(std::lround(at.x)) +
+                     ", " + std::to_string(std::lround(at.y)) +
+                     "), which is to define the axes: choose another one.");
+  return positions[found];
+}
+
+Axes through_points(const std::array<Roi::Vertex, 3>& points, const Grid& grid,
+                    std::span<const Vector3d> positions, std::span<const std::uint8_t> usable) {
+  std::array<Vector3d, 3> p;
+  for (std::size_t k = 0; k < p.size(); ++k) p[k] = position_at(points[k], grid, positions, usable);
+  const Vector3d x = (p[1] - p[0]).normalized(), normal = x.cross(p[2] - p[0]);
+  if (!(normal.norm() > 1e-3 * (p[1] - p[0]).norm()))
+    throw UsageError("The three points that are to define the axes lie on one line: choose others.");
+  const Vector3d z = normal.normalized();
+  Axes axes;
+  axes.origin = p[0];
+  axes.rotation << x.transpose(), z.cross(x).transpose(), z.transpose();
+  return axes;
+}
+
+/// Number of nodes whose errors are as those of one: subsets overlap.
+double nodes_alike(const MeasuredSubsets& subsets, int step) {
+  const strain::ErrorCorrelation errors(subsets, step, 3);
+  const int reach = std::min(subsets.size / step, strain::largest_window - 1);
+  double sum = 0;
+  for (int j = -reach; j <= reach; ++j)
+    for (int i = -reach; i <= reach; ++i) sum += errors.at(std::abs(i), std::abs(j));
+  return std::max(sum, 1.0);
+}
+
+Matrix3d cross_matrix(const Vector3d& v) {
+  Matrix3d m;
+  m << 0, -v.z(), v.y(), v.z(), 0, -v.x(), -v.y(), v.x(), 0;
+  return m;
+}
+
+std::array<double, 3> array_of(const Vector3d& v) { return {v.x(), v.y(), v.z()}; }
+Vector3d vector_of(const std::array<double, 3>& v) { return {v[0], v[1], v[2]}; }
+
+Matrix3d rotation_of(const RigidMotion& motion) {
+  const Vector3d angles = vector_of(motion.rotation_deg) / kDegrees;
+  const double angle = angles.norm();
+  if (angle == 0) return Matrix3d::Identity();
+  return Eigen::AngleAxisd(angle, angles / angle).toRotationMatrix();
+}
+
+/// The rotation of positions about their mean onto the moved ones (Kabsch, "A solution for the best rotation
+/// to relate two sets of vectors", 1976).
+Matrix3d best_rotation(const SurfacePoints& points, const std::vector<std::size_t>& nodes,
+                       const Vector3d& centre, const Vector3d& translation) {
+  Matrix3d products = Matrix3d::Zero();
+  for (const std::size_t k : nodes) {
+    const Vector3d before = points.positions[k] - centre;
+    products += (before + points.displacements[k] - translation) * before.transpose();
+  }
+  const Eigen::JacobiSVD<Matrix3d> svd(products, Eigen::ComputeFullU | Eigen::ComputeFullV);
+  Vector3d signs(1, 1, (svd.matrixU() * svd.matrixV().transpose()).determinant());
+  return svd.matrixU() * signs.asDiagonal() * svd.matrixV().transpose();
+}
+
+/// Standard deviations of rotation (rad) and translation, from the noise of the displacements.
+Eigen::Matrix<double, 6, 1> motion_sigmas(const SurfacePoints& points, const std::vector<std::size_t>& nodes,
+                                          const Vector3d& centre, double alike) {
+  using Matrix6d = Eigen::Matrix<double, 6, 6>;
+  Matrix6d normal = Matrix6d::Zero(), noise = Matrix6d::Zero();
+  for (const std::size_t k : nodes) {
+    Eigen::Matrix<double, 3, 6> by_motion, difference;
+    by_motion << -cross_matrix(points.positions[k] - centre), Matrix3d::Identity();
+    difference << Matrix3d::Identity(), -Matrix3d::Identity();
+    const Matrix3d covariance = difference * points.covariances[k].cast<double>() * difference.transpose();
+    normal += by_motion.transpose() * by_motion;
+    noise += by_motion.transpose() * covariance * by_motion;
+  }
+  const Matrix6d inverse = normal.inverse();
+  return (alike * inverse * noise * inverse).diagonal().cwiseMax(0).cwiseSqrt();
+}
+
+}  // namespace
+
+Axes axes_of(const StereoOptions& options, const Grid& grid, std::span<const Vector3d> positions,
+             std::span<const std::uint8_t> usable) {
+  switch (options.axes) {
+    case StereoAxes::camera:
+      break;
+    case StereoAxes::plane:
+      return plane_through(positions, indices_of(usable));
+    case StereoAxes::points:
+      return through_points(*options.axes_points, grid, positions, usable);
+  }
+  return {};
+}
+
+RigidMotion rigid_motion_of(const SurfacePoints& points, const MeasuredSubsets& subsets) {
+  const std::vector<std::size_t> nodes = indices_of(points.usable);
+  RigidMotion motion;
+  motion.points = std::ssize(nodes);
+  if (nodes.size() < 3) return motion;
+  const Vector3d centre = mean_of(points.positions, nodes),
+                 translation = mean_of(points.displacements, nodes);
+  const Matrix3d rotation = best_rotation(points, nodes, centre, translation);
+  const Eigen::AngleAxisd angle(rotation);
+  const Eigen::Matrix<double, 6, 1> sigmas =
+      motion_sigmas(points, nodes, centre, nodes_alike(subsets, points.grid.step));
+  if (!sigmas.allFinite()) return motion;
+  motion.is_known = true;
+  motion.centre_mm = array_of(centre);
+  motion.translation_mm = array_of(translation);
+  motion.rotation_deg = array_of(angle.angle() * kDegrees * angle.axis());
+  motion.sigma_rotation_deg = array_of(sigmas.head<3>() * kDegrees);
+  motion.sigma_translation_mm = array_of(sigmas.tail<3>());
+  double squares = 0;
+  for (const std::size_t k : nodes) {
+    const Vector3d before = points.positions[k] - centre;
+    squares += (points.displacements[k] - translation - (rotation * before - before)).squaredNorm();
+  }
+  motion.residual_mm = std::sqrt(squares / static_cast<double>(nodes.size()));
+  return motion;
+}
+
+void remove_motion(const RigidMotion& motion, std::span<const Vector3d> positions,
+                   std::vector<Vector3d>& displacements) {
+  if (!motion.is_known) return;
+  const Matrix3d back = rotation_of(motion).transpose();
+  const Vector3d centre = vector_of(motion.centre_mm), translation = vector_of(motion.translation_mm);
+  for (std::size_t k = 0; k < displacements.size(); ++k) {
+    const Vector3d before = positions[k] - centre;
+    displacements[k] = back * (before + displacements[k] - translation) - before;
+  }
+}
+
+}  // namespace dic::stereo

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <array>
+#include <dic/fields.hpp>
+#include <dic/stereo.hpp>
+#include <span>
+#include <vector>
+
+#include "stereo/surface_strain.hpp"
+
+/// Axes of a measurement, and the motion of a surface as a rigid body.
+namespace dic::stereo {
+
+/// Axes in those of the left camera: a position P has the coordinates rotation (P - origin).
+struct Axes {
+  Eigen::Matrix3d rotation = Eigen::Matrix3d::Identity();
+  Eigen::Vector3d origin = Eigen::Vector3d::Zero();
+};
+
+/// The axes that the options ask for. positions: of the nodes in the axes of the left camera. usable: 1 for
+/// each node whose position counts. Throws UsageError if the points do not define them.
+Axes axes_of(const StereoOptions& options, const Grid& grid, std::span<const Eigen::Vector3d> positions,
+             std::span<const std::uint8_t> usable);
+
+/// The motion that fits the displacements of the usable nodes best, with its standard deviations by the noise
+/// of the images. Not known for fewer than three nodes, or nodes on one line.
+RigidMotion rigid_motion_of(const SurfacePoints& points, const MeasuredSubsets& subsets);
+
+/// Subtracts a motion from the displacements.
+void remove_motion(const RigidMotion& motion, std::span<const Eigen::Vector3d> positions,
+                   std::vector<Eigen::Vector3d>& displacements);
+
+}  // namespace dic::stereo

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <dic/fields.hpp>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "stereo/bend_response.hpp"
+
+/// Corrections and derivatives of a match that follow from its neighbours.
+namespace dic::stereo {
+
+/// Derivative of the current by the reference image point at every node; the identity where it is not known.
+using LocalMaps = std::vector<Eigen::Matrix2f>;
+
+struct NeighbourSummary {
+  LocalMaps maps;
+  std::vector<std::uint8_t> is_known;  ///< value 1 for each node whose derivatives are known
+  /// Share of the points of order 1 whose remaining bias exceeds the noise that order 2 would add.
+  double bent = 0;
+};
+
+/// Subtracts the bias of affine shape functions where the motion bends: perspective bends that of a plane
+/// seen by two cameras, and so does a curved surface. The second derivatives come from a quadratic polynomial
+/// through the measured neighbours, wide enough to add little noise; what a subset answers to them, from
+/// `responses`. What may remain of the bias counts in sigma, which must not contain it yet. Order 2 has no
+/// such bias.
+NeighbourSummary subtract_bends(Field& field, const MeasuredSubsets& subsets,
+                                const std::vector<BendResponse>& responses, core::ThreadPool& pool);
+
+}  // namespace dic::stereo

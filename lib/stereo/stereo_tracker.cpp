@@ -1,0 +1,552 @@
+#include <Eigen/Core>
+#include <Eigen/Geometry>
+#include <Eigen/LU>
+#include <algorithm>
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/stereo.hpp>
+#include <limits>
+#include <numbers>
+#include <optional>
+#include <utility>
+
+#include "core/parallel.hpp"
+#include "stereo/axes.hpp"
+#include "stereo/curved_match.hpp"
+#include "stereo/epipolar_check.hpp"
+#include "stereo/geometry.hpp"
+#include "stereo/surface_strain.hpp"
+#include "track/stopwatch.hpp"
+
+namespace dic {
+namespace stereo {
+namespace {
+
+using Eigen::Vector4d;
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr float kMissingFloat = std::numeric_limits<float>::quiet_NaN();
+/// Angle from the normal of the surface, degrees, beyond which a point is not `ok`: no shape function follows
+/// a surface that turns away so fast, and the error is far larger than sigma.
+constexpr double kSteepest = 65;
+/// Share of the variance of a match that comes from the noise of the reference; both images are equally
+/// noisy.
+constexpr double kReferenceShare = 0.5;
+
+/// The match of one image with the left reference.
+struct Match {
+  FrameResult result;
+  NeighbourSummary neighbours;
+  const Field& field() const { return result.field; }
+  Field& field() { return result.field; }
+};
+
+/// A subset in one image: where it is, and how sure that is.
+struct Seen {
+  double x = 0, y = 0;
+  Eigen::Vector2d sigma = Eigen::Vector2d::Zero();    ///< px
+  Eigen::Matrix2d map = Eigen::Matrix2d::Identity();  ///< derivative by the point in the reference
+
+  Eigen::Matrix2d covariance() const { return sigma.cwiseProduct(sigma).asDiagonal(); }
+};
+
+/// A point of the surface at one time.
+struct SurfacePoint {
+  Seen left, right;
+  Meeting meeting;
+  EpipolarDistance epipolar;
+};
+
+/// Variances of a match by the noise of the reference, as a motion in the reference.
+Eigen::Vector2d reference_noise(const Seen& seen) {
+  const Eigen::Matrix2d back = seen.map.inverse();
+  return kReferenceShare * (back * seen.covariance() * back.transpose()).diagonal();
+}
+
+/// Common part of the errors of two matches with one reference subset, as it appears in both images: the
+/// noise of the reference shifts both by the same motion in the reference. The error of order 2 is that of
+/// order 1 and more, so that the smaller noise is common.
+Eigen::Matrix2d common_part(const Seen& one, const Seen& other) {
+  const Eigen::Vector2d noise = reference_noise(one).cwiseMin(reference_noise(other));
+  return one.map * noise.asDiagonal() * other.map.transpose();
+}
+
+}  // namespace
+
+/// Arrays of a frame that are not part of its field.
+struct Scratch {
+  std::vector<Eigen::Vector3d> displacements;
+  std::vector<PointCovariance> covariances;
+  std::vector<double> epipolar_sigma;
+};
+
+/// Computes the surface from matches.
+class Surface {
+ public:
+  /// options: with those chosen from the reference.
+  Surface(const StereoOptions& options, const CameraRig& rig, std::shared_ptr<const Grid> grid,
+          ImageView left, core::ThreadPool& pool)
+      : options_(options),
+        geometry_(rig),
+        grid_(std::move(grid)),
+        pool_(pool),
+        subsets_(subsets_of(options.track)),
+        responses_(bend_responses(left, *grid_, subsets_, pool)) {}
+
+  static MeasuredSubsets subsets_of(const TrackOptions& options) {
+    return {options.refine.subset, options.refine.order, options.refine.weights};
+  }
+
+  /// Prepares the result of a tracker. order: of its subsets.
+  Match matched(FrameResult result, int order) {
+    Match match{std::move(result), {}};
+    MeasuredSubsets subsets = subsets_;
+    subsets.order = order;
+    match.neighbours = subtract_bends(match.field(), subsets, responses_, pool_);
+    return match;
+  }
+
+  /// The shape in the references.
+  StereoFrame reference(Match right) {
+    right_reference_ = std::move(right);
+    StereoFrame frame = reference_in_axes();
+    if (options_.axes != StereoAxes::camera) {
+      axes_ = axes_of(options_, *grid_, positions_, usable_of(frame.field));
+      frame = reference_in_axes();
+    }
+    reference_status_ = frame.field.status;
+    Scratch scratch = scratch_of();
+    finish(frame, scratch);
+    return frame;
+  }
+
+  StereoFrame frame(const Match& left, const Match& right) {
+    StereoFrame frame = begin(left, right);
+    Scratch scratch = scratch_of();
+    for_each_node([&](std::size_t k) { measure(frame.field, k, left, right, scratch); });
+    check(frame, scratch);
+    move(frame, scratch);
+    finish(frame, scratch);
+    return frame;
+  }
+
+ private:
+  struct Pair {
+    Seen left, right;
+  };
+
+  StereoFrame reference_in_axes() {
+    const Match& match = *right_reference_;
+    StereoFrame frame = begin(match, match);
+    Scratch scratch = scratch_of();
+    positions_.assign(static_cast<std::size_t>(grid_->nodes()), Eigen::Vector3d::Constant(kMissing));
+    incidence_.assign(positions_.size(), kMissingFloat);
+    for_each_node([&](std::size_t k) {
+      frame.field.status[k] = match.field().status[k];
+      if (!has_values(frame.field.status[k])) return;
+      const SurfacePoint point = meet({node(k), seen(match, k)});
+      if (!store_match(frame.field, k, point, scratch)) return;
+      store_position(frame.field, k, point);
+      positions_[k] = point.meeting.position;
+      incidence_[k] = match.neighbours.is_known[k] ? incidence_of(point) : kMissingFloat;
+      if (incidence_[k] > kSteepest) frame.field.status[k] = Status::low_correlation;
+      for (NodeValues<double>* zero : {&frame.field.u, &frame.field.v}) (*zero)[k] = 0;
+      for (NodeValues<float>* zero : {&frame.field.sigma_u, &frame.field.sigma_v}) (*zero)[k] = 0;
+      store_displacement(frame.field, k, Eigen::Vector3d::Zero(), PointCovariance::Zero());
+    });
+    check(frame, scratch);
+    return frame;
+  }
+
+  /// Measures a point of a later frame.
+  void measure(Field& field, std::size_t k, const Match& left, const Match& right, Scratch& scratch) const {
+    field.status[k] = joined_status(left.field().status[k], right.field().status[k], k);
+    if (!has_values(field.status[k])) return;
+    const SurfacePoint before = meet({node(k), seen(*right_reference_, k)});
+    const SurfacePoint now = meet({seen(left, k), seen(right, k)});
+    if (!store_match(field, k, now, scratch)) return;
+    store_position(field, k, before);
+    scratch.displacements[k] = now.meeting.position - before.meeting.position;
+    scratch.covariances[k] = errors_of(before, now).cast<float>();
+    field.u[k] = left.field().u[k], field.v[k] = left.field().v[k];
+    field.sigma_u[k] = left.field().sigma_u[k], field.sigma_v[k] = left.field().sigma_v[k];
+  }
+
+  /// Finds the motion as a rigid body, and subtracts it if that is wanted.
+  void move(StereoFrame& frame, Scratch& scratch) {
+    const std::vector<std::uint8_t> usable = usable_of(frame.field);
+    frame.motion =
+        rigid_motion_of({*grid_, usable, positions_, scratch.displacements, scratch.covariances}, subsets_);
+    if (options_.remove_rigid_motion) remove_motion(frame.motion, positions_, scratch.displacements);
+    for_each_node([&](std::size_t k) {
+      if (has_values(frame.field.status[k]))
+        store_displacement(frame.field, k, scratch.displacements[k], scratch.covariances[k]);
+    });
+  }
+
+  static std::vector<std::uint8_t> usable_of(const Field& field) {
+    std::vector<std::uint8_t> usable;
+    for (const Status status : field.status) usable.push_back(status == Status::ok);
+    return usable;
+  }
+
+  template <typename Body>
+  void for_each_node(const Body& body) {
+    core::for_each_index(pool_, grid_->nodes(), [&](std::int64_t k) { body(static_cast<std::size_t>(k)); });
+  }
+
+  Seen node(std::size_t k) const {
+    return {double(grid_->x(static_cast<int>(k % grid_->nx))),
+            double(grid_->y(static_cast<int>(k / grid_->nx)))};
+  }
+
+  Seen seen(const Match& match, std::size_t k) const {
+    const Field& field = match.field();
+    Seen seen = node(k);
+    seen.x += field.u[k], seen.y += field.v[k];
+    seen.sigma = {field.sigma_u[k], field.sigma_v[k]};
+    seen.map = match.neighbours.maps[k].cast<double>();
+    return seen;
+  }
+
+  SurfacePoint meet(const Pair& pair) const {
+    SurfacePoint point{pair.left, pair.right, {}, {}};
+    const Sight l = geometry_.left(pair.left.x, pair.left.y), r = geometry_.right(pair.right.x, pair.right.y);
+    if (!l.exists() || !r.exists()) return point;
+    Vector4d sigmas;
+    sigmas << pair.left.sigma, pair.right.sigma;
+    point.meeting = geometry_.meet(l, r, sigmas);
+    point.meeting.position = axes_.rotation * (point.meeting.position - axes_.origin);
+    point.meeting.from_px = axes_.rotation * point.meeting.from_px;
+    point.epipolar = geometry_.epipolar(l, r);
+    return point;
+  }
+
+  /// Covariance of the image points of a pair.
+  static PixelCovariance pixel_covariance(const SurfacePoint& point) {
+    PixelCovariance c = PixelCovariance::Zero();
+    c.topLeftCorner<2, 2>() = point.left.covariance();
+    c.bottomRightCorner<2, 2>() = point.right.covariance();
+    const Eigen::Matrix2d common = common_part(point.left, point.right);
+    c.topRightCorner<2, 2>() = common;
+    c.bottomLeftCorner<2, 2>() = common.transpose();
+    return c;
+  }
+
+  /// Covariance of the positions now (first) and before.
+  static Eigen::Matrix<double, 6, 6> errors_of(const SurfacePoint& before, const SurfacePoint& now) {
+    PixelCovariance across =
+        PixelCovariance::Zero();  // now (rows), before (columns, the left point is exact)
+    across.topRightCorner<2, 2>() = common_part(now.left, before.right);
+    across.bottomRightCorner<2, 2>() = common_part(now.right, before.right);
+    const FromPixels &a = now.meeting.from_px, &b = before.meeting.from_px;
+    Eigen::Matrix<double, 6, 6> errors;
+    errors.topLeftCorner<3, 3>() = a * pixel_covariance(now) * a.transpose();
+    errors.bottomRightCorner<3, 3>() = b * pixel_covariance(before) * b.transpose();
+    errors.topRightCorner<3, 3>() = a * across * b.transpose();
+    errors.bottomLeftCorner<3, 3>() = errors.topRightCorner<3, 3>().transpose();
+    return errors;
+  }
+
+  StereoFrame begin(const Match& left, const Match& right) const {
+    StereoFrame frame;
+    frame.field = Field(grid_);
+    const auto nodes = static_cast<std::size_t>(grid_->nodes());
+    StereoField& stereo = frame.field.stereo;
+    for (auto* values : {&stereo.x, &stereo.y, &stereo.z, &stereo.u, &stereo.v, &stereo.w})
+      *values = NodeValues<double>(nodes, kMissing);
+    for (auto* values : {&stereo.sigma_x, &stereo.sigma_y, &stereo.sigma_z, &stereo.sigma_u, &stereo.sigma_v,
+                         &stereo.sigma_w, &stereo.epipolar, &stereo.reprojection, &stereo.incidence})
+      *values = NodeValues<float>(nodes, kMissingFloat);
+    for (std::size_t k = 0; k < nodes; ++k) {
+      frame.field.zncc[k] = std::min(left.field().zncc[k], right.field().zncc[k]);
+      frame.field.iterations[k] = std::max(left.field().iterations[k], right.field().iterations[k]);
+    }
+    frame.noise_left = left.result.noise, frame.noise_right = right.result.noise;
+    frame.seconds = right.result.seconds;
+    if (&left != &right) frame.seconds += left.result.seconds;
+    return frame;
+  }
+
+  Scratch scratch_of() const {
+    const auto nodes = static_cast<std::size_t>(grid_->nodes());
+    Scratch scratch;
+    scratch.displacements.assign(nodes, Eigen::Vector3d::Zero());
+    scratch.covariances.assign(nodes, PointCovariance::Zero());
+    scratch.epipolar_sigma.assign(nodes, kMissing);
+    return scratch;
+  }
+
+  /// The status of a point whose position in the references is needed too. A failure counts before `outlier`.
+  Status joined_status(Status left, Status right, std::size_t k) const {
+    const Status before = reference_status_[k];
+    for (const Status status : {before, left, right})
+      if (!has_values(status)) return status;
+    const bool is_outlier = std::ranges::count(std::array{before, left, right}, Status::outlier) > 0;
+    return is_outlier ? Status::outlier : Status::ok;
+  }
+
+  /// Stores what tells how well two image points fit. False, with a status, if their rays do not meet.
+  bool store_match(Field& field, std::size_t k, const SurfacePoint& point, Scratch& scratch) const {
+    if (!point.meeting.exists) {
+      field.status[k] = Status::epipolar;
+      return false;
+    }
+    const PixelCovariance pixels = pixel_covariance(point);
+    scratch.epipolar_sigma[k] = std::sqrt(point.epipolar.by_pixels.dot(pixels * point.epipolar.by_pixels));
+    field.stereo.epipolar[k] = static_cast<float>(point.epipolar.px);
+    field.stereo.reprojection[k] = static_cast<float>(point.meeting.residual.norm() / std::numbers::sqrt2);
+    return true;
+  }
+
+  static float sigma_of(double variance) { return static_cast<float>(std::sqrt(std::max(variance, 0.0))); }
+
+  static void store_position(Field& field, std::size_t k, const SurfacePoint& point) {
+    const FromPixels& from_px = point.meeting.from_px;
+    const Eigen::Matrix3d covariance = from_px * pixel_covariance(point) * from_px.transpose();
+    StereoField& stereo = field.stereo;
+    stereo.x[k] = point.meeting.position.x(), stereo.y[k] = point.meeting.position.y();
+    stereo.z[k] = point.meeting.position.z();
+    stereo.sigma_x[k] = sigma_of(covariance(0, 0)), stereo.sigma_y[k] = sigma_of(covariance(1, 1));
+    stereo.sigma_z[k] = sigma_of(covariance(2, 2));
+  }
+
+  static void store_displacement(Field& field, std::size_t k, const Eigen::Vector3d& displacement,
+                                 const PointCovariance& errors) {
+    const auto variance = [&](int axis) {
+      return double(errors(axis, axis)) + double(errors(axis + 3, axis + 3)) -
+             2 * double(errors(axis, axis + 3));
+    };
+    StereoField& stereo = field.stereo;
+    stereo.u[k] = displacement.x(), stereo.v[k] = displacement.y(), stereo.w[k] = displacement.z();
+    stereo.sigma_u[k] = sigma_of(variance(0)), stereo.sigma_v[k] = sigma_of(variance(1));
+    stereo.sigma_w[k] = sigma_of(variance(2));
+  }
+
+  static void check(StereoFrame& frame, const Scratch& scratch) {
+    const NodeValues<float>& px = frame.field.stereo.epipolar;
+    const EpipolarSummary summary =
+        mark_contradictions(frame.field, {{px.data(), px.size()}, scratch.epipolar_sigma});
+    frame.epipolar_median = summary.median, frame.epipolar_sd = summary.sd;
+  }
+
+  /// Strain, incidence, and NaN where nothing is known.
+  void finish(StereoFrame& frame, Scratch& scratch) {
+    Field& field = frame.field;
+    const track::Stopwatch watch;
+    const std::vector<std::uint8_t> usable = usable_of(field);
+    std::vector<std::uint8_t> measured;
+    for (const Status status : field.status) measured.push_back(has_values(status));
+    const SurfacePoints points{*grid_, usable, positions_, scratch.displacements, scratch.covariances};
+    field.strain = surface_strain(points, measured, options_.track.strain, subsets_, pool_);
+    for_each_node([&](std::size_t k) {
+      if (has_values(field.status[k]))
+        field.stereo.incidence[k] = incidence_[k];
+      else
+        clear(field, k);
+    });
+    frame.seconds.strain += watch.seconds();
+  }
+
+  /// Angle between the normal of the surface and the more oblique line of sight, degrees.
+  float incidence_of(const SurfacePoint& point) const {
+    Eigen::Matrix<double, 4, 2> by_reference;
+    by_reference << point.left.map, point.right.map;
+    const Eigen::Matrix<double, 3, 2> tangents = point.meeting.from_px * by_reference;
+    const Eigen::Vector3d normal = tangents.col(0).cross(tangents.col(1)).normalized();
+    const auto cosine = [&](const Eigen::Vector3d& centre) {
+      const Eigen::Vector3d seen_from = axes_.rotation * (centre - axes_.origin);
+      return std::abs(normal.dot((point.meeting.position - seen_from).normalized()));
+    };
+    const double least = std::min(cosine(Eigen::Vector3d::Zero()), cosine(geometry_.right_centre()));
+    return static_cast<float>(std::acos(std::min(least, 1.0)) * 180 / std::numbers::pi);
+  }
+
+  static void clear(Field& field, std::size_t k) {
+    StereoField& stereo = field.stereo;
+    for (auto* values :
+         {&field.u, &field.v, &stereo.x, &stereo.y, &stereo.z, &stereo.u, &stereo.v, &stereo.w})
+      (*values)[k] = kMissing;
+    for (auto* values :
+         {&field.zncc, &field.sigma_u, &field.sigma_v, &stereo.sigma_x, &stereo.sigma_y, &stereo.sigma_z,
+          &stereo.sigma_u, &stereo.sigma_v, &stereo.sigma_w, &stereo.epipolar, &stereo.reprojection})
+      (*values)[k] = kMissingFloat;
+  }
+
+  StereoOptions options_;
+  Geometry geometry_;
+  Axes axes_;
+  std::shared_ptr<const Grid> grid_;
+  core::ThreadPool& pool_;
+  MeasuredSubsets subsets_;
+  std::vector<BendResponse> responses_;
+  std::optional<Match> right_reference_;
+  NodeValues<Status> reference_status_;
+  std::vector<Eigen::Vector3d> positions_;  ///< positions in the references; NaN where there is none
+  std::vector<float> incidence_;            ///< angles of incidence, degrees
+};
+
+namespace {
+
+const TrackOptions& checked(const StereoOptions& options) {
+  for (const std::string& problem : options.validate()) throw UsageError(problem);
+  return options.track;
+}
+
+void check_equal(ImageView left, ImageView right) {
+  if (left.size() != right.size() || left.type != right.type)
+    throw UsageError(
+        "The left and the right image differ in size or depth: both cameras need images of one kind.");
+}
+
+void check_size(ImageView image, const CameraRig& rig, std::size_t camera, const char* name) {
+  if (camera >= rig.cameras.size()) return;
+  const Size known = rig.cameras[camera].camera.image;
+  if (image.size() == known) return;
+  const auto text = [](Size size) {
+    return std::to_string(size.width) + " x " + std::to_string(size.height);
+  };
+  throw UsageError(std::string("The ") + name + " image has " + text(image.size()) +
+                   " px, and the calibration is one of images of " + text(known) +
+                   " px: use the images of the calibrated cameras as they were taken.");
+}
+
+}  // namespace
+}  // namespace stereo
+
+std::vector<std::string> StereoOptions::validate() const {
+  std::vector<std::string> found = track.validate();
+  if (track.refine.order == 0 && !track.automatic_order)
+    found.push_back("Order 0 cannot follow a subset from one camera to the other: choose order 1 or 2.");
+  if (track.camera)
+    found.push_back("The calibration of both cameras takes the place of a camera file: leave that out.");
+  if (track.global.enabled) found.push_back("The global step is made for one camera: leave it out.");
+  if (axes == StereoAxes::points && !axes_points)
+    found.push_back("Three points in the left reference are needed for these axes.");
+  if (!(largest_epipolar > 0)) found.push_back("The largest epipolar distance must be above 0 px.");
+  return found;
+}
+
+struct StereoTracker::Impl {
+  double largest_epipolar;
+  TrackOptions options;  ///< options of the left images
+  Image left_reference;  ///< kept until the first later left image
+  Roi roi;
+  core::ThreadPool pool;
+  int right_order;              ///< order of the subsets in the right images
+  Tracker right;                ///< tracker from the left reference to the right images
+  std::optional<Tracker> left;  ///< tracker from the left reference to the later left images
+  stereo::Surface surface;
+  StereoFrame reference;
+
+  Impl(const StereoOptions& given, const CameraRig& rig, ImageView left_image, ImageView right_image,
+       const Roi& region, const std::stop_token& stop)
+      : largest_epipolar(given.largest_epipolar),
+        options(tracker_options(stereo::checked(given))),
+        left_reference(copy_of(left_image)),
+        roi(region),
+        pool(options.threads),
+        right_order(options.refine.order),
+        right(right_options(), left_image, region),
+        surface(with_chosen(given), rig, std::make_shared<const Grid>(right.grid()), left_image, pool) {
+    stereo::check_equal(left_image, right_image);
+    stereo::check_size(left_image, rig, 0, "left");
+    stereo::check_size(right_image, rig, 1, "right");
+    reference = surface.reference(match_references(right_image, stop));
+    reference.seconds.prepare += right.prepare_seconds();
+    refuse_foreign_calibration();
+  }
+
+  StereoOptions with_chosen(StereoOptions given) const {
+    given.track = right.options();
+    return given;
+  }
+
+  static TrackOptions tracker_options(TrackOptions options) {
+    options.bending_in_sigma = options.automatic_order || options.refine.order != 1;
+    return options;
+  }
+
+  /// A search range is meant for the motion: the distance between both images of a point is far larger.
+  TrackOptions right_options() const {
+    TrackOptions across = options;
+    across.search.reset();
+    across.refine.order = right_order;
+    if (right_order == 2) across.bending_in_sigma = true;
+    return across;
+  }
+
+  stereo::Match match_right(Tracker& tracker, ImageView image, const std::stop_token& stop) {
+    return surface.matched(tracker.track(image, stop), right_order);
+  }
+
+  /// Matches the right reference, with order 2 if the surface bends so much that order 1 is worse.
+  stereo::Match match_references(ImageView image, const std::stop_token& stop) {
+    constexpr double kMostBent = 0.1;    // share of the points
+    constexpr double kLeastFound = 0.9;  // share of the points that order 1 finds
+    stereo::Match first = match_right(right, image, stop);
+    if (right_order != 1 || options.automatic_order || first.neighbours.bent <= kMostBent) return first;
+    right_order = 2;
+    Tracker quadratic(right_options(), left_reference.view(), roi);
+    stereo::Match second = match_right(quadratic, image, stop);
+    const auto found = [](const stereo::Match& match) {
+      return static_cast<double>(match.field().counts()[static_cast<int>(Status::ok)]);
+    };
+    if (found(second) < kLeastFound * found(first)) {
+      right_order = 1;
+      return first;
+    }
+    second.result.seconds += first.result.seconds;
+    right = std::move(quadratic);
+    return second;
+  }
+
+  void refuse_foreign_calibration() const {
+    constexpr std::int64_t kFewPoints = 20;
+    const auto counts = reference.field.counts();
+    const std::int64_t matched = counts[static_cast<int>(Status::ok)] +
+                                 counts[static_cast<int>(Status::outlier)] +
+                                 counts[static_cast<int>(Status::epipolar)];
+    if (matched < kFewPoints || !(reference.epipolar_median > largest_epipolar)) return;
+    char distance[32];
+    std::snprintf(distance, sizeof distance, "%.3g", reference.epipolar_median);
+    throw UsageError("The calibration does not belong to these images: their " + std::to_string(matched) +
+                     " matches lie " + distance +
+                     " px from their epipolar lines (median); a fitting one leaves some hundredths of a px. "
+                     "Check that left and right are not swapped, or calibrate again.");
+  }
+
+  StereoFrame track(ImageView left_image, ImageView right_image, const std::stop_token& stop) {
+    if (!left) {
+      left.emplace(options, left_reference.view(), roi);
+      left_reference = {};
+    }
+    const stereo::Match l = surface.matched(left->track(left_image, stop), options.refine.order);
+    return surface.frame(l, match_right(right, right_image, stop));
+  }
+};
+
+StereoTracker::StereoTracker(const StereoOptions& options, const CameraRig& rig, ImageView left,
+                             ImageView right, const Roi& roi, std::stop_token stop)
+    : impl_(std::make_unique<Impl>(options, rig, left, right, roi, stop)) {}
+StereoTracker::~StereoTracker() = default;
+StereoTracker::StereoTracker(StereoTracker&&) noexcept = default;
+StereoTracker& StereoTracker::operator=(StereoTracker&&) noexcept = default;
+
+const Grid& StereoTracker::grid() const { return impl_->right.grid(); }
+const StereoFrame& StereoTracker::reference() const { return impl_->reference; }
+StereoFrame StereoTracker::track(ImageView left, ImageView right, std::stop_token stop) {
+  return impl_->track(left, right, stop);
+}
+std::vector<std::string> StereoTracker::kernels() const { return impl_->right.kernels(); }
+std::string StereoTracker::device() const { return impl_->right.device(); }
+std::string StereoTracker::device_reason() const { return impl_->right.device_reason(); }
+int StereoTracker::order_between_cameras() const { return impl_->right_order; }
+TrackOptions StereoTracker::options() const {
+  TrackOptions options = impl_->right.options();
+  options.refine.order = impl_->options.refine.order;
+  options.search = impl_->options.search;
+  return options;
+}
+
+}  // namespace dic

@@ -1,0 +1,174 @@
+"""`dic stereo` from the outside: python test_stereo.py DIC
+
+Two pinhole cameras see a plane; exact rays meet a pattern of waves, so that nothing is interpolated.
+"""
+
+import csv
+
+import h5py
+import numpy as np
+
+from dic_program import ProgramTest, main, write_image
+
+WIDTH, HEIGHT, FOCAL, DISTANCE, ANGLE = 220, 180, 900.0, 300.0, np.radians(20)
+MIDDLE = np.array([0, 0, DISTANCE])
+ROTATION = np.array([[np.cos(ANGLE), 0, np.sin(ANGLE)], [0, 1, 0], [-np.sin(ANGLE), 0, np.cos(ANGLE)]])
+TRANSLATION = MIDDLE - ROTATION @ MIDDLE
+COLUMNS = ("x,y,u,v,X,Y,Z,U,V,W,sigma_X,sigma_Y,sigma_Z,sigma_U,sigma_V,sigma_W,epipolar,zncc,status,"
+           "exx,eyy,exy,e1,e2")
+
+
+def pattern(a, b):
+    random = np.random.default_rng(5)
+    total = np.zeros_like(a)
+    for _ in range(60):
+        angle, phase = random.uniform(0, 2 * np.pi, 2)
+        frequency = 2 * np.pi / (random.uniform(5, 15) * DISTANCE / FOCAL)
+        total += np.cos(frequency * (np.cos(angle) * a + np.sin(angle) * b) + phase)
+    return 128 + 8 * total
+
+
+def view(rotation, translation, shift, seed):
+    """What a camera sees of the plane z = DISTANCE, moved by `shift`."""
+    y, x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(float)
+    rays = np.stack([(x - (WIDTH - 1) / 2) / FOCAL, (y - (HEIGHT - 1) / 2) / FOCAL, np.ones_like(x)], -1) @ rotation
+    centre = -rotation.T @ translation
+    depth = (DISTANCE + shift[2] - centre[2]) / rays[..., 2]
+    at = centre + depth[..., None] * rays - shift
+    noise = np.random.default_rng(seed).normal(0, 1, x.shape)
+    return np.clip(pattern(at[..., 0], at[..., 1]) + noise, 0, 255)
+
+
+class Stereo(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        lens = {"fx": FOCAL, "fy": FOCAL, "cx": (WIDTH - 1) / 2, "cy": (HEIGHT - 1) / 2}
+        self.write_rig("rig.yml", TRANSLATION, lens)
+
+    def write_rig(self, name, translation, lens):
+        """The calibration as OpenCV writes it."""
+        matrix = f"[ {lens['fx']}, 0., {lens['cx']}, 0., {lens['fy']}, {lens['cy']}, 0., 0., 1. ]"
+
+        def entry(key, rows, columns, data):
+            return f"{key}: !!opencv-matrix\n   rows: {rows}\n   cols: {columns}\n   dt: d\n   data: {data}\n"
+
+        text = "%YAML:1.0\n---\n"
+        for key in ("K1", "K2"):
+            text += entry(key, 3, 3, matrix)
+        for key in ("D1", "D2"):
+            text += entry(key, 1, 5, "[ 0., 0., 0., 0., 0. ]")
+        text += entry("R", 3, 3, [float(value) for value in ROTATION.ravel()])
+        text += entry("T", 3, 1, [float(value) for value in translation])
+        text += f"image_width: {WIDTH}\nimage_height: {HEIGHT}\n"
+        (self.folder / name).write_text(text)
+
+    def pairs(self, shifts):
+        names = [], []
+        for k, shift in enumerate(shifts):
+            for side, (rotation, translation) in enumerate(((np.eye(3), np.zeros(3)), (ROTATION, TRANSLATION))):
+                name = f"img-{k:04}_{side}.png"
+                write_image(self.folder / name, view(rotation, translation, np.array(shift), 10 * k + side))
+                names[side].append(name)
+        return names
+
+    def stereo(self, left, right, *options, code=0, calibration="rig.yml"):
+        return self.succeed("stereo", "--left", *left, "--right", *right, "--calibration", calibration, "--subset", 21,
+                            "--step", 8, "--device", "cpu", *options, code=code)
+
+    def table(self, name):
+        with open(self.folder / "dic_out" / "csv" / name, newline="") as file:
+            rows = list(csv.DictReader(file))
+        return {key: np.array([row[key] if key == "status" else float(row[key]) for row in rows]) for key in rows[0]}
+
+    def test_a_pair_of_motion_is_measured_and_written(self):
+        shift = (0.8, -0.5, 1.2)
+        left, right = self.pairs([(0, 0, 0), shift])
+        done = self.stereo(left, right, "--csv")
+        self.assertIn("surface.vtkhdf", done.stdout)
+        header = (self.folder / "dic_out/csv/img-0001_0.csv").read_text().splitlines()[0]
+        self.assertEqual(header, COLUMNS)
+        table = self.table("img-0001_0.csv")
+        ok = table["status"] == "ok"
+        self.assertGreater(ok.mean(), 0.8)
+        for name, truth in zip("ZUVW", (DISTANCE, *shift)):
+            error = table[name][ok] - truth
+            self.assertLess(abs(error.mean()), 0.003, name)
+            self.assertLess(np.abs(error / table["sigma_" + name][ok]).max(), 6, name)
+        self.assertLess(abs(table["exx"][ok][~np.isnan(table["exx"][ok])].mean()), 2e-4)
+        self.assertTrue(np.isnan(table["Z"][~np.isin(table["status"], ["ok", "outlier"])]).all())
+        reference = self.table("img-0000_0.csv")
+        self.assertEqual(np.nanmax(np.abs(reference["U"])), 0)
+        self.check_files(ok.sum())
+
+    def check_files(self, ok):
+        run = self.run_json()
+        self.assertEqual(run["state"], "complete")
+        self.assertEqual(run["frames"][1]["right_file"], "img-0001_1.png")
+        self.assertEqual(run["frames"][1]["counts"]["ok"], ok)
+        self.assertEqual(run["length_unit"], "mm")
+        self.assertAlmostEqual(run["rig"]["angle_deg"], 20, 6)
+        self.assertAlmostEqual(run["frames"][1]["rigid_motion"]["translation_mm"][2], 1.2, 2)
+        fields = self.fields()
+        self.assertEqual(fields["Z"].shape[0], 2)
+        self.assertEqual((fields["status"][1] == 0).sum(), ok)
+        self.assertTrue((self.folder / "dic_out/pictures/img-0001_0_W.png").exists())
+        with h5py.File(self.folder / "dic_out/surface.vtkhdf") as file:
+            root = file["VTKHDF"]
+            self.assertEqual(root.attrs["Type"], b"PolyData")
+            self.assertEqual(root["Steps"].attrs["NSteps"], 2)
+            counts, offsets = root["NumberOfPoints"][()], root["Steps/PointOffsets"][()]
+            self.assertEqual(list(offsets), [0, counts[0]])
+            self.assertEqual(len(root["Points"]), counts.sum())
+            moved = root["Points"][offsets[1]:]
+            self.assertAlmostEqual(np.median(moved[:, 2]), DISTANCE + 1.2, 2)
+            cells = root["Polygons/NumberOfCells"][()]
+            self.assertEqual(len(root["Polygons/Connectivity"]), 4 * cells.sum())
+            self.assertEqual(len(root["Polygons/Offsets"]), (cells + 1).sum())
+            self.assertLess(root["Polygons/Connectivity"][()].max(), counts.max())
+            self.assertEqual(len(root["PointData/W"]), counts.sum())
+
+    def test_the_shape_alone_needs_one_pair(self):
+        left, right = self.pairs([(0, 0, 0)])
+        self.stereo(left, right, "--csv", "--axes", "plane", "--no-pictures")
+        table = self.table("img-0000_0.csv")
+        ok = table["status"] == "ok"
+        self.assertLess(np.abs(table["Z"][ok] / table["sigma_Z"][ok]).max(), 6)
+        self.assertFalse((self.folder / "dic_out/pictures").exists())
+
+    def test_what_cannot_be_paired_is_said(self):
+        left, right = self.pairs([(0, 0, 0), (0.2, 0, 0), (0.4, 0, 0)])
+        self.refuse(2, ["3 left and 2 right"], "stereo", "--left", *left, "--right", *right[:2], "--calibration",
+                    "rig.yml")
+        done = self.stereo(left[:2], [right[0], right[2]], "--no-pictures")
+        self.assertIn("different moments", done.stderr)
+        self.assertIn("img-0002_1.png", self.run_json()["pairing"])
+
+    def test_a_pair_that_cannot_be_read_is_skipped_with_3(self):
+        left, right = self.pairs([(0, 0, 0), (0.2, 0, 0), (0.4, 0, 0)])
+        (self.folder / right[1]).write_bytes(b"no image")
+        done = self.stereo(left, right, "--no-pictures", code=3)
+        self.assertIn(right[1], done.stderr)
+        run = self.run_json()
+        self.assertIn(right[1], run["frames"][1]["error"])
+        self.assertGreater(run["frames"][2]["counts"]["ok"], 100)
+
+    def test_a_foreign_calibration_ends_with_the_distance(self):
+        left, right = self.pairs([(0, 0, 0)])
+        lens = {"fx": FOCAL, "fy": FOCAL, "cx": (WIDTH - 1) / 2, "cy": (HEIGHT - 1) / 2}
+        self.write_rig("foreign.yml", TRANSLATION + np.array([0, 3, 0]), lens)  # 9 px
+        self.refuse(2, ["does not belong", "px from their epipolar lines"], "stereo", "--left", *left, "--right", *right,
+                    "--calibration", "foreign.yml")
+        self.assertFalse((self.folder / "dic_out").exists())
+
+    def test_wrong_usage(self):
+        left, right = self.pairs([(0, 0, 0)])
+        self.refuse(2, ["--calibration"], "stereo", "--left", *left, "--right", *right)
+        for options in (["--axes-points", "1,2"], ["--order", "0"], ["--axes", "points"], ["--camera", "rig.yml"]):
+            done = self.dic("stereo", "--left", *left, "--right", *right, "--calibration", "rig.yml", *options)
+            self.assertEqual(done.returncode, 2, (options, done.stderr))
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()),
+                         sorted([*left, *right, "rig.yml"]))
+
+
+if __name__ == "__main__":
+    main()

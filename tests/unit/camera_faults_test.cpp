@@ -1,0 +1,306 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <dic/track.hpp>
+#include <functional>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "analysis/conditioning.hpp"
+#include "support/speckle.hpp"
+
+// Tests what cameras and specimens do to images: defective pixels, ceilings below the largest value, two
+// values, offsets, correlated noise, textures that repeat, ramps. The truth is the motion of the pattern.
+namespace dic::test {
+namespace {
+
+constexpr int kSide = 240;
+using Picture = std::vector<double>;  // [kSide * kSide], grey levels
+
+Picture picture_of(const std::function<double(int x, int y)>& grey) {
+  Picture out;
+  for (int y = 0; y < kSide; ++y)
+    for (int x = 0; x < kSide; ++x) out.push_back(grey(x, y));
+  return out;
+}
+
+/// A speckle pattern of standard deviation 40, moved by (u, v).
+Picture speckle(double u, double v = 0, double blob = 1.7) {
+  static const Speckle usual(kSide, kSide, 1.7, 5);
+  const Speckle other(kSide, kSide, blob, 5);
+  const Speckle& pattern = blob == 1.7 ? usual : other;
+  return picture_of([&](int x, int y) { return 128 + 40 * pattern(x - u, y - v); });
+}
+
+Picture with_noise(Picture picture, double sd, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> gauss(0, sd);
+  for (double& grey : picture) grey += gauss(random);
+  return picture;
+}
+
+template <typename T>
+Image image_of(const Picture& picture, double factor = 1, double offset = 0) {
+  Image out({kSide, kSide}, scalar_type_of<T>());
+  for (int k = 0; k < kSide * kSide; ++k) {
+    const double grey = factor * picture[k] + offset;
+    T& pixel = out.row<T>(k / kSide)[k % kSide];
+    if constexpr (std::is_floating_point_v<T>)
+      pixel = static_cast<T>(grey);
+    else
+      pixel = static_cast<T>(std::lround(std::clamp(grey, 0.0, double(std::numeric_limits<T>::max()))));
+  }
+  return out;
+}
+Image bytes_of(const Picture& picture) { return image_of<std::uint8_t>(picture); }
+
+struct Measured {
+  std::int64_t points = 0, ok = 0, wrong = 0, flat = 0, ambiguous = 0;
+  double scatter = 0, mean_u = 0, noise = 0;
+};
+Measured measured(const std::vector<Image>& frames, double u, double v, TrackOptions options = {}) {
+  options.step = 8;
+  options.device = "cpu";
+  Tracker tracker(options, frames.front());
+  FrameResult last;
+  for (std::size_t k = 1; k < frames.size(); ++k) last = tracker.track(frames[k]);
+  const Field& field = last.field;
+  Measured out;
+  out.noise = last.noise;
+  for (std::size_t k = 0; k < field.status.size(); ++k) {
+    ++out.points;
+    out.flat += field.status[k] == Status::flat;
+    out.ambiguous += field.status[k] == Status::ambiguous;
+    if (field.status[k] != Status::ok) continue;
+    ++out.ok;
+    const double eu = field.u[k] - u, ev = field.v[k] - v;
+    const double du = eu / field.sigma_u[k], dv = ev / field.sigma_v[k];
+    out.wrong += std::max(std::abs(du), std::abs(dv)) > 5 || std::hypot(eu, ev) > 0.5;
+    out.scatter += (du * du + dv * dv) / 2;
+    out.mean_u += field.u[k];
+  }
+  const auto n = static_cast<double>(std::max<std::int64_t>(out.ok, 1));
+  out.scatter = std::sqrt(out.scatter / n);
+  out.mean_u /= n;
+  return out;
+}
+
+void expect_right(const Measured& m, double least_ok, double most_scatter) {
+  EXPECT_GE(m.ok, least_ok * static_cast<double>(m.points));
+  EXPECT_EQ(m.wrong, 0);
+  EXPECT_LT(m.scatter, most_scatter);
+}
+
+// ---- defective pixels ----
+
+/// Hot and dead pixels, which stay where they are.
+Image with_defects(Picture picture, double share) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  for (double& grey : picture)
+    if (const double value = uniform(random); value < share) grey = value < share / 3 ? 0 : 255;
+  return bytes_of(picture);
+}
+
+TEST(CameraFaults, DefectivePixelsDoNotHoldTheDisplacement) {
+  for (const double share : {0.001, 0.003, 0.01})
+    for (const double u : {0.1, 0.4}) {
+      SCOPED_TRACE(testing::Message() << share << ", moved by " << u);
+      const Measured m = measured({with_defects(with_noise(speckle(0), 2, 1), share),
+                                   with_defects(with_noise(speckle(u), 2, 2), share)},
+                                  u, 0);
+      expect_right(m, 0.99, 1.2);
+    }
+}
+
+TEST(CameraFaults, ATextureOfDotsHasNoDefects) {
+  core::ThreadPool pool(1);
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> at(0, kSide);
+  for (const double blob : {0.5, 0.8, 1.7}) {  // as sharp as optics can be, and sparse as particles in a flow
+    Picture dots(static_cast<std::size_t>(kSide) * kSide, 20);
+    for (int n = 0; n < 800; ++n) {
+      const double cx = at(random), cy = at(random);
+      for (int y = std::max(0, int(cy) - 8); y < std::min(kSide, int(cy) + 9); ++y)
+        for (int x = std::max(0, int(cx) - 8); x < std::min(kSide, int(cx) + 9); ++x)
+          dots[y * kSide + x] +=
+              200 * std::exp(-((x - cx) * (x - cx) + (y - cy) * (y - cy)) / (2 * blob * blob));
+    }
+    const Image image = bytes_of(with_noise(dots, 2, 1));
+    EXPECT_LE(analysis::Conditioning(image, false, pool).defects(), 2) << blob;  // a few do no harm
+  }
+  const Image clean = bytes_of(with_noise(speckle(0), 2, 1));
+  EXPECT_FALSE(analysis::Conditioning(clean, false, pool).needed());
+}
+
+TEST(CameraFaults, ADefectIsReplacedByTheSurfaceAroundIt) {
+  core::ThreadPool pool(1);
+  Picture picture = speckle(0);
+  const double truth = picture[100 * kSide + 100];
+  picture[100 * kSide + 100] = 255;
+  const analysis::Conditioning conditioning(bytes_of(picture), false, pool);
+  EXPECT_EQ(conditioning.defects(), 1);
+  EXPECT_NEAR(conditioning(bytes_of(picture)).row<std::uint8_t>(100)[100], truth, 12);
+}
+
+// ---- grey values ----
+
+TEST(CameraFaults, TwoValuedImagesAreMeasured) {
+  const auto thresholded = [](double u, double white) {
+    Picture picture = speckle(u);
+    for (double& grey : picture) grey = grey > 140 ? white : 0;
+    return bytes_of(picture);
+  };
+  for (const double white : {255, 254})
+    for (const double u : {0.2, 0.3, 2.3}) {
+      SCOPED_TRACE(testing::Message() << white << ", moved by " << u);
+      const Measured m = measured({thresholded(0, white), thresholded(u, white)}, u, 0);
+      EXPECT_GT(m.ok, 0.98 * static_cast<double>(m.points));
+      EXPECT_NEAR(m.mean_u, u, 0.03);
+    }
+}
+
+/// Speckle beside a glare that moves the other way, saturated at 255.
+Picture beside_glare(double u, double glare_x) {
+  Picture picture = with_noise(speckle(u), 1, u > 0 ? 2 : 1);
+  for (int k = 0; k < kSide * kSide; ++k) {
+    const double x = k % kSide - glare_x, y = k / kSide - 120;
+    picture[k] = std::clamp(0.5 * picture[k] + 500 * std::exp(-(x * x + y * y) / (2 * 20 * 20)), 0.0, 255.0);
+  }
+  return picture;
+}
+
+TEST(CameraFaults, ACameraSaturatesBelowTheLargestValueOfTheFile) {
+  const Picture first = beside_glare(0, 120), second = beside_glare(2.4, 116);
+  const Measured eight = measured({bytes_of(first), bytes_of(second)}, 2.4, 0);
+  EXPECT_EQ(eight.wrong, 0);
+  for (const double factor :
+       {16.0, 4.0, 256.0, 15.0}) {  // 12 bits, 10 bits, left-justified, a level of its own
+    SCOPED_TRACE(factor);
+    const Measured m =
+        measured({image_of<std::uint16_t>(first, factor), image_of<std::uint16_t>(second, factor)}, 2.4, 0);
+    EXPECT_EQ(m.wrong, 0);
+    EXPECT_NEAR(static_cast<double>(m.ok), static_cast<double>(eight.ok),
+                0.01 * static_cast<double>(m.points));
+    EXPECT_NEAR(m.noise, factor * eight.noise, 0.15 * factor * eight.noise);
+  }
+}
+
+TEST(CameraFaults, AnOffsetHidesNoTexture) {
+  const Picture first = with_noise(speckle(0), 2, 1), second = with_noise(speckle(0.3), 2, 2);
+  for (const double offset : {295.0, -295.0, 20.0, 1e4}) {
+    SCOPED_TRACE(offset);
+    expect_right(
+        measured({image_of<float>(first, 0.01, offset), image_of<float>(second, 0.01, offset)}, 0.3, 0), 0.98,
+        1.2);
+  }
+  for (const double offset : {8000, 30000, 60000}) {
+    SCOPED_TRACE(offset);
+    expect_right(
+        measured({image_of<std::uint16_t>(first, 1, offset), image_of<std::uint16_t>(second, 1, offset)}, 0.3,
+                 0),
+        0.98, 1.2);
+  }
+}
+
+TEST(CameraFaults, ARampIsFlatAtAnySlope) {
+  for (const auto& [a, b] :
+       std::vector<std::pair<double, double>>{{0.31, 0.17}, {0.37, -0.21}, {0.25, 0.125}, {0.4, 0.1}}) {
+    const auto ramp = [a = a, b = b](double u) {
+      return bytes_of(picture_of([&](int x, int y) { return 128 + a * (x - u - 120) + b * (y - 120); }));
+    };
+    for (const double u : {0.0, 1.0, 1.3}) {
+      const Measured m = measured({ramp(0), ramp(u)}, u, 0);
+      EXPECT_EQ(m.ok, 0) << a << ", " << b << ", moved by " << u;
+      EXPECT_GT(m.flat, 0.9 * static_cast<double>(m.points));
+    }
+  }
+}
+
+TEST(CameraFaults, SigmaKnowsTheCorrelationOfTheNoise) {
+  const auto filtered = [](unsigned seed) {  // noise of a camera that filters its images
+    const Picture white = with_noise(Picture(static_cast<std::size_t>(kSide) * kSide, 0), 6, seed);
+    return picture_of([&](int x, int y) {
+      double sum = 0;
+      for (int j = -1; j <= 1; ++j)
+        for (int i = -1; i <= 1; ++i)
+          sum += (2 - std::abs(i)) * (2 - std::abs(j)) / 16.0 *
+                 white[(y + j + kSide) % kSide * kSide + (x + i + kSide) % kSide];
+      return sum;
+    });
+  };
+  std::vector<Image> frames;
+  for (const unsigned k : {0U, 1U}) {
+    Picture picture = speckle(0.3 * k, 0.2 * k);
+    const Picture noise = filtered(k + 1);
+    for (std::size_t n = 0; n < picture.size(); ++n) picture[n] += noise[n];
+    frames.push_back(bytes_of(picture));
+  }
+  const Measured m = measured(frames, 0.3, 0.2);
+  expect_right(m, 0.98, 1.2);
+  EXPECT_GT(m.scatter, 0.7);
+}
+
+// ---- textures that repeat ----
+
+/// Speckle that repeats every `period` px, moved by (u, v).
+Picture repeating(int period, double u, double v) {
+  struct Dot {
+    double x, y;
+  };
+  std::mt19937 random(static_cast<unsigned>(period));
+  std::uniform_real_distribution<double> at(0, period);
+  std::vector<Dot> dots;
+  for (int n = 0; n < period * period / 30; ++n) dots.push_back({at(random), at(random)});
+  Picture tile;
+  for (int y = 0; y < period; ++y)
+    for (int x = 0; x < period; ++x) {
+      double sum = 0;
+      for (const Dot& dot : dots) {
+        const double dx = std::remainder(x - u - dot.x, period), dy = std::remainder(y - v - dot.y, period);
+        sum += std::exp(-(dx * dx + dy * dy) / 4.5);
+      }
+      tile.push_back(30 + 60 * sum);
+    }
+  return picture_of([&](int x, int y) { return tile[y % period * period + x % period]; });
+}
+
+TEST(CameraFaults, ATextureThatRepeatsFarAwayMovesTheSmallestWay) {
+  for (const int period : {48, 64, 100})
+    for (const double u : {0.0, 0.3, 3.3}) {
+      SCOPED_TRACE(testing::Message() << period << ", moved by " << u);
+      const Measured m = measured({bytes_of(with_noise(repeating(period, 0, 0), u > 0 ? 2 : 0, 1)),
+                                   bytes_of(with_noise(repeating(period, u, 0.5 * u), u > 0 ? 2 : 0, 2))},
+                                  u, 0.5 * u);
+      expect_right(m, 0.95, 1.3);
+    }
+}
+
+TEST(CameraFaults, ATextureThatRepeatsNearbyIsAmbiguous) {
+  for (const double u : {0.3, 9.0}) {
+    const Measured m = measured(
+        {bytes_of(with_noise(repeating(20, 0, 0), 2, 1)), bytes_of(with_noise(repeating(20, u, 0), 2, 2))}, u,
+        0);
+    EXPECT_EQ(m.ok, 0);
+    EXPECT_GT(m.ambiguous, 0.8 * static_cast<double>(m.points));
+  }
+}
+
+// ---- steps ----
+
+TEST(CameraFaults, SystematicErrorsOfStepsAddUpInSigma) {
+  TrackOptions options;
+  options.reference_strategy = ReferenceStrategy::previous;
+  std::vector<Image> frames;
+  for (int k = 0; k < 16; ++k) frames.push_back(bytes_of(with_noise(speckle(0.25 * k, 0, 0.8), 1, k)));
+  const Measured m = measured(frames, 0.25 * 15, 0, options);
+  EXPECT_GT(m.ok, 0.8 * static_cast<double>(m.points));
+  EXPECT_EQ(m.wrong, 0);
+  EXPECT_LT(m.scatter, 2);
+}
+
+}  // namespace
+}  // namespace dic::test

@@ -1,0 +1,292 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/match.hpp>
+#include <dic/shared/pose.hpp>
+#include <numbers>
+#include <random>
+
+#include "support/match_support.hpp"
+
+// Search of poses: rotation, scale, border, hidden pixels, polarity, tracking. Scenes are evaluated
+// analytically.
+namespace dic {
+namespace {
+
+using namespace test;
+
+constexpr int kWidth = 320, kHeight = 240, kTemplateWidth = 56, kTemplateHeight = 44;
+constexpr double kDegree = std::numbers::pi / 180;
+
+struct Place {
+  double x = 0, y = 0, degrees = 0, scale = 1, gain = 30;  ///< of the template's centre; gain: grey levels
+};
+
+const Speckle& part() {
+  static const Speckle speckle(kTemplateWidth, kTemplateHeight, 3, 5);
+  return speckle;
+}
+
+Image part_image() { return render(part(), kTemplateWidth, kTemplateHeight, ScalarType::u8, 128, 30); }
+
+/// A smooth background with the part at some places.
+Image scene(const std::vector<Place>& places) {
+  const Speckle background(kWidth, kHeight, 5, 77);
+  Image image({kWidth, kHeight}, ScalarType::u8);
+  for (int y = 0; y < kHeight; ++y)
+    for (int x = 0; x < kWidth; ++x) {
+      double grey = 120 + 12 * background.at(x, y);
+      for (const Place& p : places) {
+        const double c = std::cos(p.degrees * kDegree) / p.scale, s = std::sin(p.degrees * kDegree) / p.scale;
+        const double xi = c * (x - p.x) + s * (y - p.y), eta = c * (y - p.y) - s * (x - p.x);
+        if (std::abs(xi) > kTemplateWidth / 2.0 || std::abs(eta) > kTemplateHeight / 2.0) continue;
+        grey = 128 + p.gain * part().at(xi + (kTemplateWidth - 1) / 2.0, eta + (kTemplateHeight - 1) / 2.0);
+      }
+      image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(std::lround(std::clamp(grey, 0.0, 255.0)));
+    }
+  return image;
+}
+
+MatchOptions any_angle(int matches = 1) {
+  MatchOptions options = cpu_options();
+  options.max_matches = matches;
+  options.rotation_range = {-180, 180};
+  return options;
+}
+
+void expect_at(const Match& match, const Place& place, double pixels, double degrees, double scale) {
+  EXPECT_NEAR(match.center_x, place.x, pixels);
+  EXPECT_NEAR(match.center_y, place.y, pixels);
+  EXPECT_NEAR(std::remainder(match.rotation_deg - place.degrees, 360), 0, degrees);
+  EXPECT_NEAR(match.scale, place.scale, scale);
+}
+
+TEST(Pose, StepsComposeToTheirInverse) {
+  const pose::Warp start = pose::similarity(10, 20, 0.3, 1.2);
+  const double free[] = {0.1, -0.2, 0.05, 0.02};
+  double step[pose::kGeometric];
+  pose::geometric_step(pose::Freedom::similarity, free, step);
+  const pose::Warp moved = pose::composed(start, step);
+  // The point that the step maps to (xi, eta) has the same image position as (xi, eta) before.
+  const double xi = 3, eta = -4, u = xi + step[0] + step[2] * xi + step[3] * eta,
+               v = eta + step[1] + step[4] * xi + step[5] * eta;
+  EXPECT_NEAR(moved.center_x + moved.xx * u + moved.xy * v, start.center_x + start.xx * xi + start.xy * eta,
+              1e-9);
+  EXPECT_NEAR(moved.center_y + moved.yx * u + moved.yy * v, start.center_y + start.yx * xi + start.yy * eta,
+              1e-9);
+  EXPECT_NEAR(pose::rotation_of(moved), 0.25, 1e-9);
+  EXPECT_NEAR(pose::scale_of(moved), 1.2 * std::exp(-0.02), 1e-9);
+  const pose::Warp there = pose::from_level(pose::at_level(start, 3), 3);
+  EXPECT_NEAR(there.center_x, 10, 1e-12);
+  EXPECT_NEAR(there.center_y, 20, 1e-12);
+}
+
+TEST(Pose, AnyAngleIsMeasured) {
+  for (const double degrees : {0.0, 33.3, 91.7, 179.6, -120.4}) {
+    const Place place{.x = 150.3, .y = 110.8, .degrees = degrees};
+    const Image image = scene({place});
+    const Image wanted = part_image();
+    const MatchResult result = find_one(wanted, image, any_angle());
+    ASSERT_EQ(result.matches.size(), 1U) << degrees;
+    const Match& match = result.matches[0];
+    expect_at(match, place, 0.015, 0.03, 0);
+    EXPECT_TRUE(match.refined);
+    EXPECT_GT(match.score, 0.98);
+    EXPECT_GT(match.visible, 0.95);
+    EXPECT_GT(match.sigma_x, 0);
+    EXPECT_LT(match.sigma_x, 0.02);
+    EXPECT_GT(match.sigma_rotation_deg, 0);
+    EXPECT_EQ(match.sigma_scale, 0);
+    EXPECT_FALSE(result.timed_out);
+  }
+}
+
+TEST(Pose, AngleAndScaleAreMeasuredTogether) {
+  const std::vector<Place> places = {
+      {80.4, 70.2, 40.1, 1.21}, {220.7, 80.6, -75.2, 0.84}, {150.2, 180.9, 168.8, 1.03}};
+  const Image image = scene(places), wanted = part_image();
+  MatchOptions options = any_angle(3);
+  options.scale_range = {0.8, 1.25};
+  const MatchResult result = find_one(wanted, image, options);
+  ASSERT_EQ(result.matches.size(), 3U);
+  for (const Place& place : places) {
+    const auto match = std::ranges::min_element(result.matches, {}, [&](const Match& m) {
+      return std::hypot(m.center_x - place.x, m.center_y - place.y);
+    });
+    expect_at(*match, place, 0.02, 0.05, 0.002);
+  }
+}
+
+TEST(Pose, ARangeLeavesOtherAnglesOut) {
+  const std::vector<Place> places = {{90.2, 110.4, 12, 1}, {220.5, 120.6, 100, 1}};
+  const Image image = scene(places), wanted = part_image();
+  MatchOptions options = any_angle(2);
+  options.rotation_range = {-20, 20};
+  options.threshold = 0.8;
+  const MatchResult result = find_one(wanted, image, options);
+  ASSERT_EQ(result.matches.size(), 1U);
+  expect_at(result.matches[0], places[0], 0.015, 0.03, 0);
+}
+
+TEST(Pose, PartsCutByTheBorderAreFound) {
+  const Place place{.x = 12.4, .y = 120.3, .degrees = 25};
+  const Image image = scene({place}), wanted = part_image();
+  const MatchResult result = find_one(wanted, image, any_angle());
+  ASSERT_EQ(result.matches.size(), 1U);
+  expect_at(result.matches[0], place, 0.03, 0.1, 0);
+  EXPECT_LT(result.matches[0].visible, 0.9);
+}
+
+TEST(Pose, HiddenPixelsLoseTheirWeight) {
+  const Place place{.x = 150.3, .y = 110.8, .degrees = 0};
+  Image image = scene({place});
+  for (int y = 80; y < 140; ++y) std::fill_n(image.row<std::uint8_t>(y) + 166, 20, 175);
+  const Image wanted = part_image();
+  const MatchResult result = find_one(wanted, image, any_angle());
+  ASSERT_EQ(result.matches.size(), 1U);
+  expect_at(result.matches[0], place, 0.05, 0.1, 0);
+  EXPECT_LT(result.matches[0].visible, 0.9);
+}
+
+TEST(Pose, CoversOfAnyGreyAtAnySideAreSurvived) {
+  // The cover's contrast against the part is much larger than that of the part, so that all pixels together
+  // do not resemble it.
+  const Place place{.x = 150.3, .y = 110.8, .degrees = 0};
+  const int left = 150 - kTemplateWidth / 2, top = 111 - kTemplateHeight / 2;
+  const struct {
+    int x, y, width, height;
+  } covers[] = {{left, top, 12, kTemplateHeight},
+                {left + kTemplateWidth - 12, top, 12, kTemplateHeight},
+                {left, top, kTemplateWidth, 9},
+                {left, top + kTemplateHeight - 9, kTemplateWidth, 9}};
+  for (const auto& cover : covers)
+    for (const std::uint8_t grey : {0, 255}) {
+      SCOPED_TRACE(std::to_string(cover.x) + ", " + std::to_string(cover.y) + ", grey " +
+                   std::to_string(grey));
+      Image image = scene({place});
+      for (int y = 0; y < cover.height; ++y)
+        std::fill_n(image.row<std::uint8_t>(cover.y + y) + cover.x, cover.width, grey);
+      const Image wanted = part_image();
+      const MatchResult result = find_one(wanted, image, any_angle());
+      ASSERT_EQ(result.matches.size(), 1U);
+      expect_at(result.matches[0], place, 0.05, 0.1, 0);
+      EXPECT_NEAR(result.matches[0].visible, 0.8, 0.08);
+    }
+}
+
+TEST(Pose, SigmasAreTheScatter) {
+  const Image wanted = part_image();
+  std::mt19937 random(11);
+  std::normal_distribution<double> noise(0, 3);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  constexpr int kCount = 60;
+  int within = 0;
+  double worst = 0;
+  for (int k = 0; k < kCount; ++k) {
+    const Place place{
+        .x = 100 + 100 * uniform(random), .y = 100 + 40 * uniform(random), .degrees = 360 * uniform(random)};
+    Image image = scene({place});
+    for (int y = 0; y < kHeight; ++y)
+      for (int x = 0; x < kWidth; ++x) {
+        std::uint8_t& grey = image.row<std::uint8_t>(y)[x];
+        grey = static_cast<std::uint8_t>(std::lround(std::clamp(grey + noise(random), 0.0, 255.0)));
+      }
+    const MatchResult result = find_one(wanted, image, any_angle());
+    ASSERT_EQ(result.matches.size(), 1U);
+    const Match& m = result.matches[0];
+    const double turn = std::remainder(m.rotation_deg - place.degrees, 360);
+    for (const auto& [error, sigma] :
+         {std::pair{m.center_x - place.x, m.sigma_x}, std::pair{m.center_y - place.y, m.sigma_y},
+          std::pair{turn, m.sigma_rotation_deg}}) {
+      within += std::abs(error) <= sigma;
+      worst = std::max(worst, std::abs(error) / sigma);
+    }
+  }
+  EXPECT_NEAR(within / (3.0 * kCount), 0.68, 0.12);
+  EXPECT_LT(worst, 4.5);
+}
+
+TEST(Pose, ResultsDoNotDependOnTheNumberOfLevels) {
+  const Place place{.x = 150.3, .y = 110.8, .degrees = 33.3, .scale = 1.01};
+  const Image image = scene({place}), wanted = part_image();
+  // The smallest scale decides how often the template can be halved.
+  for (const double least : {0.3, 0.5, 0.9}) {
+    MatchOptions options = any_angle();
+    options.scale_range = {least, 1.1};
+    const MatchResult result = find_one(wanted, image, options);
+    ASSERT_EQ(result.matches.size(), 1U) << least;
+    expect_at(result.matches[0], place, 0.015, 0.03, 0.001);
+  }
+}
+
+TEST(Pose, PolarityMayBeIgnored) {
+  const Place place{.x = 150.3, .y = 110.8, .degrees = 50, .gain = -30};
+  const Image image = scene({place}), wanted = part_image();
+  MatchOptions options = any_angle();
+  options.threshold = 0.8;
+  EXPECT_TRUE(find_one(wanted, image, options).matches.empty());
+  options.ignore_polarity = true;
+  const MatchResult result = find_one(wanted, image, options);
+  ASSERT_EQ(result.matches.size(), 1U);
+  expect_at(result.matches[0], place, 0.015, 0.03, 0);
+}
+
+TEST(Pose, MasksOfImagesHideParts) {
+  const std::vector<Place> places = {{80.2, 110.4, 12, 1}, {230.5, 120.6, 100, 1}};
+  const Image image = scene(places), wanted = part_image();
+  Image mask = constant_image(kWidth, kHeight, 1);
+  for (int y = 0; y < kHeight; ++y) std::fill_n(mask.row<std::uint8_t>(y), 150, 0);
+  const ImageView view = wanted;
+  MatchOptions options = any_angle(2);
+  options.threshold = 0.8;
+  Matcher matcher({&view, 1}, options);
+  EXPECT_EQ(matcher.find(image).matches.size(), 2U);
+  const MatchResult result = matcher.find(image, {}, mask);
+  ASSERT_EQ(result.matches.size(), 1U);
+  expect_at(result.matches[0], places[1], 0.015, 0.03, 0);
+}
+
+TEST(Pose, TracksFollowTheLastPose) {
+  const Image wanted = part_image();
+  const ImageView view = wanted;
+  Matcher matcher({&view, 1}, any_angle());
+  TemplateTracker tracker(matcher);
+  for (int k = 0; k < 4; ++k) {
+    const Place place{.x = 120.3 + 5.2 * k, .y = 100.1 + 3.1 * k, .degrees = 170 + 4.0 * k};
+    const auto tracked = tracker.next(scene({place}));
+    ASSERT_EQ(tracked.size(), 1U);
+    ASSERT_TRUE(tracked[0].match);
+    expect_at(*tracked[0].match, place, 0.03, 0.06, 0);
+    EXPECT_NEAR(tracked[0].dx, 5.2 * k, 0.05);
+  }
+}
+
+TEST(Pose, CancellationAndTimeoutsEndASearch) {
+  const Image image = scene({{.x = 150.3, .y = 110.8, .degrees = 50}}), wanted = part_image();
+  const ImageView view = wanted;
+  std::stop_source stop;
+  stop.request_stop();
+  Matcher matcher({&view, 1}, any_angle());
+  EXPECT_THROW(matcher.find(image, stop.get_token()), Cancelled);
+  EXPECT_THROW(Matcher({&view, 1}, cpu_options()).find(image, stop.get_token()), Cancelled);
+}
+
+TEST(Pose, WrongRangesAreRefused) {
+  MatchOptions options = any_angle();
+  EXPECT_TRUE(options.validate().empty());
+  options.rotation_range = {10, -10};
+  EXPECT_EQ(options.validate().size(), 1U);
+  options = any_angle();
+  options.scale_range = {0, 1};
+  EXPECT_EQ(options.validate().size(), 1U);
+  options = any_angle();
+  options.method = Criterion::ssd;
+  EXPECT_EQ(options.validate().size(), 1U);
+  options = cpu_options();
+  options.affine = true;
+  EXPECT_EQ(options.validate().size(), 1U);
+}
+
+}  // namespace
+}  // namespace dic

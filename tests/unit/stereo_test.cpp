@@ -1,0 +1,346 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/stereo.hpp>
+#include <functional>
+#include <numbers>
+#include <random>
+
+#include "run/frame_pairs.hpp"
+
+// Measures surfaces of known shape and motion: exact rays of two cameras meet a surface whose texture is a
+// sum of waves, so that nothing is interpolated.
+namespace dic {
+namespace {
+
+using Vec = std::array<double, 3>;
+using Mat = std::array<double, 9>;
+
+constexpr Size kImage = {300, 240};
+constexpr double kFocal = 1200, kDistance = 300, kNoise = 1;
+
+Vec operator+(const Vec& a, const Vec& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
+Vec operator-(const Vec& a, const Vec& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
+Vec operator*(double s, const Vec& a) { return {s * a[0], s * a[1], s * a[2]}; }
+Vec times(const Mat& m, const Vec& v) {
+  return {m[0] * v[0] + m[1] * v[1] + m[2] * v[2], m[3] * v[0] + m[4] * v[1] + m[5] * v[2],
+          m[6] * v[0] + m[7] * v[1] + m[8] * v[2]};
+}
+Mat transposed(const Mat& m) { return {m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]}; }
+Mat about_y(double degrees) {
+  const double a = degrees * std::numbers::pi / 180;
+  return {std::cos(a), 0, std::sin(a), 0, 1, 0, -std::sin(a), 0, std::cos(a)};
+}
+Mat about_x(double degrees) {
+  const double a = degrees * std::numbers::pi / 180;
+  return {1, 0, 0, 0, std::cos(a), -std::sin(a), 0, std::sin(a), std::cos(a)};
+}
+
+/// The right camera is turned about the middle of the specimen.
+CameraRig rig_of(double degrees) {
+  CameraRig rig;
+  rig.cameras.resize(2);
+  for (RigCamera& camera : rig.cameras)
+    camera.camera = {kImage, Lens{kFocal, kFocal, (kImage.width - 1) / 2.0, (kImage.height - 1) / 2.0}, {}};
+  const Vec middle = {0, 0, kDistance};
+  rig.cameras[1].rotation = about_y(degrees);
+  rig.cameras[1].translation_mm = middle - times(rig.cameras[1].rotation, middle);
+  return rig;
+}
+
+/// Grey level of the material point (a, b), mm.
+class Texture {
+ public:
+  Texture() {
+    std::mt19937 random(3);
+    std::uniform_real_distribution<double> unit(0, 1);
+    for (Wave& wave : waves_) {
+      const double angle = 2 * std::numbers::pi * unit(random);
+      const double frequency = 2 * std::numbers::pi / ((5 + 10 * unit(random)) * kDistance / kFocal);
+      wave = {frequency * std::cos(angle), frequency * std::sin(angle), 2 * std::numbers::pi * unit(random)};
+    }
+  }
+  double at(double a, double b) const {
+    double sum = 0;
+    for (const Wave& wave : waves_) sum += std::cos(wave.a * a + wave.b * b + wave.phase);
+    return 128 + 45 * sum * std::sqrt(2.0 / kWaves);
+  }
+
+ private:
+  struct Wave {
+    double a, b, phase;
+  };
+  static constexpr int kWaves = 60;
+  std::array<Wave, kWaves> waves_{};
+};
+
+/// Finds the material point (a, b) that a ray meets; NaN where it misses.
+using Surface = std::function<std::array<double, 2>(const Vec& centre, const Vec& direction)>;
+
+/// The plane z = kDistance, moved to R (X - middle) + middle + t.
+Surface plane(const Mat& rotation, const Vec& t) {
+  return [=](const Vec& centre, const Vec& direction) -> std::array<double, 2> {
+    const Vec middle = {0, 0, kDistance}, normal = times(rotation, {0, 0, 1}), at = middle + t;
+    const auto dot = [](const Vec& a, const Vec& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; };
+    const double s = dot(at - centre, normal) / dot(direction, normal);
+    const Vec before = times(transposed(rotation), centre + s * direction - at);
+    return {before[0], before[1]};
+  };
+}
+
+/// A cylinder along y, whose nearest line is at kDistance, inflated by a factor. Material points: arc length
+/// and y.
+Surface cylinder(double radius, double factor) {
+  return [=](const Vec& centre, const Vec& direction) -> std::array<double, 2> {
+    const double x = centre[0], z = centre[2] - kDistance - radius, r = radius * factor;
+    const double a = direction[0] * direction[0] + direction[2] * direction[2];
+    const double b = x * direction[0] + z * direction[2], c = x * x + z * z - r * r, root = b * b - a * c;
+    if (root < 0) return {NAN, NAN};
+    const double s = (-b - std::sqrt(root)) / a;
+    return {radius * std::atan2(x + s * direction[0], -(z + s * direction[2])), centre[1] + s * direction[1]};
+  };
+}
+
+Image render(const RigCamera& camera, const Surface& surface, unsigned seed) {
+  static const Texture texture;
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(0, kNoise);
+  Image image(kImage, ScalarType::u8);
+  const Lens& lens = *camera.camera.lens;
+  const Mat back = transposed(camera.rotation);
+  const Vec centre = -1 * times(back, camera.translation_mm);
+  for (int y = 0; y < kImage.height; ++y)
+    for (int x = 0; x < kImage.width; ++x) {
+      const auto [a, b] = surface(centre, times(back, {(x - lens.cx) / lens.fx, (y - lens.cy) / lens.fy, 1}));
+      const double grey = std::isnan(a) ? 40 : texture.at(a, b);
+      image.row<std::uint8_t>(y)[x] =
+          static_cast<std::uint8_t>(std::clamp(std::lround(grey + noise(random)), 0L, 255L));
+    }
+  return image;
+}
+
+struct Pair {
+  Image left, right;
+};
+Pair pair_of(const CameraRig& rig, const Surface& surface, unsigned seed) {
+  return {render(rig.cameras[0], surface, seed), render(rig.cameras[1], surface, seed + 1)};
+}
+
+StereoOptions options_of(int subset = 21, int step = 8) {
+  StereoOptions options;
+  options.track.refine.subset = subset;
+  options.track.step = step;
+  options.track.device = "cpu";
+  options.track.threads = 1;
+  return options;
+}
+
+/// Errors of an array over the `ok` points.
+struct Errors {
+  double n = 0, bias = 0, sd = 0;
+  double ratio = 0;  ///< root mean square error in predicted standard deviations
+  double worst = 0;  ///< largest error in predicted standard deviations
+};
+template <typename T, typename Truth>
+Errors errors_of(const Field& field, const NodeValues<T>& values, const NodeValues<float>& sigma,
+                 const Truth& truth) {
+  Errors e;
+  double squares = 0, ratios = 0;
+  for (std::size_t k = 0; k < field.status.size(); ++k) {
+    if (field.status[k] != Status::ok || std::isnan(values[k]) || std::isnan(sigma[k])) continue;
+    const double error = values[k] - truth(k);
+    e.n += 1, e.bias += error, squares += error * error, ratios += std::pow(error / sigma[k], 2);
+    e.worst = std::max(e.worst, std::abs(error / sigma[k]));
+  }
+  e.bias /= e.n;
+  e.sd = std::sqrt(squares / e.n - e.bias * e.bias);
+  e.ratio = std::sqrt(ratios / e.n);
+  return e;
+}
+
+/// Direction of the ray through a node of the left image, with z = 1.
+Vec ray(const Grid& grid, std::size_t k) {
+  return {(grid.x(static_cast<int>(k % grid.nx)) - (kImage.width - 1) / 2.0) / kFocal,
+          (grid.y(static_cast<int>(k / grid.nx)) - (kImage.height - 1) / 2.0) / kFocal, 1};
+}
+
+void expect_as_predicted(const Errors& e, double largest_bias, const char* what) {
+  EXPECT_GT(e.n, 300) << what;
+  EXPECT_LT(std::abs(e.bias), largest_bias) << what;
+  EXPECT_GT(e.ratio, 0.8) << what;
+  EXPECT_LT(e.ratio, 1.2) << what;
+  EXPECT_LT(e.worst, 6) << what;
+}
+
+TEST(Stereo, APlaneThatMovesIsMeasuredAsWellAsPredicted) {
+  const CameraRig rig = rig_of(25);
+  const Vec t = {1, -0.7, 1.5};
+  const Mat still = about_y(0);
+  const Pair first = pair_of(rig, plane(still, {}), 1), second = pair_of(rig, plane(still, t), 3);
+  StereoTracker tracker(options_of(), rig, first.left, first.right);
+  EXPECT_EQ(tracker.order_between_cameras(), 1);
+  const StereoFrame& reference = tracker.reference();
+  const StereoField& shape = reference.field.stereo;
+  const auto z = errors_of(reference.field, shape.z, shape.sigma_z, [](std::size_t) { return kDistance; });
+  expect_as_predicted(z, 0.0005, "Z");
+  EXPECT_LT(reference.epipolar_sd, 0.01);
+
+  const StereoFrame frame = tracker.track(second.left, second.right);
+  const StereoField& s = frame.field.stereo;
+  expect_as_predicted(errors_of(frame.field, s.u, s.sigma_u, [&](std::size_t) { return t[0]; }), 0.0003, "U");
+  expect_as_predicted(errors_of(frame.field, s.v, s.sigma_v, [&](std::size_t) { return t[1]; }), 0.0003, "V");
+  expect_as_predicted(errors_of(frame.field, s.w, s.sigma_w, [&](std::size_t) { return t[2]; }), 0.0006, "W");
+  const StrainField& e = frame.field.strain;
+  const auto none = [](std::size_t) { return 0.0; };
+  for (const auto& [values, sigma] :
+       {std::pair(&e.exx, &e.sigma_exx), std::pair(&e.eyy, &e.sigma_eyy), std::pair(&e.exy, &e.sigma_exy)}) {
+    const Errors strain = errors_of(frame.field, *values, *sigma, none);
+    EXPECT_LT(std::abs(strain.bias), 3e-5);
+    EXPECT_GT(strain.ratio, 0.75);
+    EXPECT_LT(strain.ratio, 1.25);
+  }
+  for (int axis = 0; axis < 3; ++axis)
+    EXPECT_NEAR(frame.motion.translation_mm[axis], t[axis], 6 * frame.motion.sigma_translation_mm[axis]);
+}
+
+TEST(Stereo, ARotationOutOfThePlaneIsNoStrain) {
+  const CameraRig rig = rig_of(20);
+  const Mat turned = about_y(4);
+  const Pair first = pair_of(rig, plane(about_y(0), {}), 11), second = pair_of(rig, plane(turned, {}), 13);
+  StereoOptions options = options_of();
+  options.remove_rigid_motion = true;
+  StereoTracker tracker(options, rig, first.left, first.right);
+  const StereoFrame frame = tracker.track(second.left, second.right);
+  const StrainField& e = frame.field.strain;
+  const auto none = [](std::size_t) { return 0.0; };
+  EXPECT_LT(std::abs(errors_of(frame.field, e.exx, e.sigma_exx, none).bias),
+            5e-5);  // cos(4 deg) - 1 = -2.4e-3
+  EXPECT_NEAR(frame.motion.rotation_deg[1], 4, std::max(6 * frame.motion.sigma_rotation_deg[1], 1e-4));
+  const StereoField& s = frame.field.stereo;
+  EXPECT_LT(errors_of(frame.field, s.w, s.sigma_w, none).worst, 7);  // nothing is left of 1.5 mm
+}
+
+TEST(Stereo, ACylinderIsMatchedWithOrder2AndItsInflationIsHoopStrain) {
+  const CameraRig rig = rig_of(25);
+  constexpr double kRadius = 40, kFactor = 1.01;
+  const Pair first = pair_of(rig, cylinder(kRadius, 1), 21),
+             second = pair_of(rig, cylinder(kRadius, kFactor), 23);
+  StereoTracker tracker(options_of(15, 6), rig, first.left, first.right);
+  EXPECT_EQ(tracker.order_between_cameras(), 2);
+  const Grid grid = tracker.grid();
+  const auto depth = [&](std::size_t k) {
+    const Vec d = ray(grid, k);
+    const double a = d[0] * d[0] + 1, b = -(kDistance + kRadius), c = b * b - kRadius * kRadius;
+    return (-b - std::sqrt(b * b - a * c)) / a;
+  };
+  const StereoField& shape = tracker.reference().field.stereo;
+  const Errors z = errors_of(tracker.reference().field, shape.z, shape.sigma_z, depth);
+  EXPECT_LT(std::abs(z.bias), 0.001);
+  EXPECT_LT(z.ratio, 1.2);
+  EXPECT_LT(z.worst, 6);
+  const StereoFrame frame = tracker.track(second.left, second.right);
+  const StrainField& e = frame.field.strain;
+  const double hoop = (kFactor * kFactor - 1) / 2;
+  EXPECT_LT(std::abs(errors_of(frame.field, e.exx, e.sigma_exx, [&](std::size_t) { return hoop; }).bias),
+            1e-4);
+  EXPECT_LT(std::abs(errors_of(frame.field, e.eyy, e.sigma_eyy, [](std::size_t) { return 0.0; }).bias), 1e-4);
+}
+
+TEST(Stereo, AxesOfThePlaneMakeItZero) {
+  const CameraRig rig = rig_of(20);
+  const Pair first = pair_of(rig, plane(about_x(12), {}), 31);
+  StereoOptions options = options_of();
+  options.axes = StereoAxes::plane;
+  const StereoTracker tracker(options, rig, first.left, first.right);
+  const Field& field = tracker.reference().field;
+  const Errors z = errors_of(field, field.stereo.z, field.stereo.sigma_z, [](std::size_t) { return 0.0; });
+  EXPECT_LT(std::abs(z.bias), 1e-6);
+  EXPECT_LT(z.ratio, 1.2);
+  for (std::size_t k = 0; k < field.status.size(); ++k) {
+    const float incidence = field.stereo.incidence[k];
+    if (!std::isnan(incidence)) {
+      ASSERT_NEAR(incidence, 25, 10);
+    }
+  }
+}
+
+TEST(Stereo, AxesThroughThreePointsStartThere) {
+  const CameraRig rig = rig_of(20);
+  const Pair first = pair_of(rig, plane(about_y(0), {}), 33);
+  StereoOptions options = options_of();
+  options.axes = StereoAxes::points;
+  EXPECT_FALSE(options.validate().empty());
+  options.axes_points = {{{40, 40}, {200, 40}, {40, 160}}};
+  const StereoTracker tracker(options, rig, first.left, first.right);
+  const Field& field = tracker.reference().field;
+  const std::size_t origin = 5 * static_cast<std::size_t>(tracker.grid().nx) + 5;
+  EXPECT_NEAR(field.stereo.x[origin], 0, 1e-9);
+  EXPECT_NEAR(field.stereo.z[origin], 0, 1e-9);
+  EXPECT_NEAR(field.stereo.x[origin + 10], 80 * kDistance / kFocal, 0.01);
+}
+
+TEST(Stereo, AForeignCalibrationIsRefusedWithItsDistance) {
+  const CameraRig rig = rig_of(20);
+  const Pair first = pair_of(rig, plane(about_y(0), {}), 41);
+  CameraRig foreign = rig;
+  foreign.cameras[1].translation_mm[1] += 2;  // 8 px
+  try {
+    StereoTracker(options_of(), foreign, first.left, first.right);
+    FAIL() << "not refused";
+  } catch (const UsageError& error) {
+    const std::string text = error.what();
+    const std::size_t lie = text.find(" lie ");
+    ASSERT_NE(lie, std::string::npos) << text;
+    EXPECT_NEAR(std::stod(text.substr(lie + 5)), 8, 0.1) << text;
+    EXPECT_NE(text.find("epipolar"), std::string::npos) << text;
+  }
+}
+
+TEST(Stereo, WhatOnlyOneCameraSeesIsNotOk) {
+  const CameraRig rig = rig_of(20);
+  Pair first = pair_of(rig, plane(about_y(0), {}), 51);
+  const Image other = render(rig.cameras[1], plane(about_y(0), {300, 200, 0}), 53);  // other material
+  for (int y = 0; y < kImage.height; ++y)
+    std::copy(other.row<std::uint8_t>(y), other.row<std::uint8_t>(y) + 140, first.right.row<std::uint8_t>(y));
+  const StereoTracker tracker(options_of(), rig, first.left, first.right);
+  const Field& field = tracker.reference().field;
+  std::int64_t ok = 0;
+  for (std::size_t k = 0; k < field.status.size(); ++k) {
+    if (field.status[k] != Status::ok) continue;
+    ++ok;
+    ASSERT_LT(std::abs(field.stereo.z[k] - kDistance), 6 * field.stereo.sigma_z[k]) << k;
+  }
+  EXPECT_GT(ok, 250);
+}
+
+TEST(Stereo, MisuseIsExplained) {
+  const CameraRig rig = rig_of(20);
+  const Pair first = pair_of(rig, plane(about_y(0), {}), 61);
+  StereoOptions options = options_of();
+  options.track.refine.order = 0;
+  EXPECT_THROW(StereoTracker(options, rig, first.left, first.right), UsageError);
+  CameraRig other = rig;
+  EXPECT_THROW(StereoTracker(options_of(), rig, first.left, Image({200, 100}, ScalarType::u8)), UsageError);
+  other.cameras[0].camera.image = {640, 480};
+  EXPECT_THROW(StereoTracker(options_of(), other, first.left, first.right), UsageError);
+}
+
+TEST(FramePairs, NumbersOfCamerasAreToldFromThoseOfFrames) {
+  using Names = std::vector<std::string>;
+  const auto fits = [](const Names& left, const Names& right) {
+    return run::mismatch_of(left, right).empty();
+  };
+  EXPECT_TRUE(fits({"a-0000_0.png", "a-0003_0.png"}, {"a-0000_1.png", "a-0003_1.png"}));
+  EXPECT_TRUE(fits({"cam1_007.tif", "cam1_008.tif"}, {"cam2_007.tif", "cam2_008.tif"}));
+  EXPECT_TRUE(fits({"left_1.png"}, {"right_1.png"}));
+  EXPECT_FALSE(fits({"L_1.png", "L_2.png", "L_3.png"}, {"R_1.png", "R_3.png", "R_4.png"}));
+  EXPECT_FALSE(fits({"a-1_0.png", "a-2_0.png"}, {"a-1_1.png", "a-3_1.png"}));
+  EXPECT_TRUE(fits({"GT4-0000_0.png", "0001_0.png"}, {"GT4-0000_1.png", "0001_1.png"}));
+  EXPECT_TRUE(fits({"L_1.png", "L_2.png"}, {"first.png", "second.png"}));
+}
+
+}  // namespace
+}  // namespace dic
