@@ -110,9 +110,11 @@ void add_option(CLI::App& command, TrackJob& job, const TrackOption& option) {
 }
 
 /// Adds the options of some groups, in the order of the table.
-void add_groups(CLI::App& command, TrackJob& job, const std::vector<std::string>& groups, OptionLevel level) {
+void add_groups(CLI::App& command, TrackJob& job, const std::vector<std::string>& groups, OptionLevel level,
+                const std::set<std::string>& without = {}) {
   for (const TrackOption& option : track_options())
-    if (option.level == level && std::ranges::find(groups, option.group) != groups.end())
+    if (option.level == level && std::ranges::find(groups, option.group) != groups.end() &&
+        !without.contains(option.name))
       add_option(command, job, option);
 }
 
@@ -155,11 +157,12 @@ void apply_csv_style(CLI::App& command, TrackFlags& flags) {
 /// was given, --no-pictures, sets the value of another option.
 void save_under_shown_names(CLI::App& command, const TrackJob& job) {
   for (const TrackOption& option : track_options()) {
-    CLI::Option& typed = *command.get_option("--" + option.name);
+    CLI::Option* typed = command.get_option_no_throw("--" + option.name);
+    if (!typed) continue;
     if (option.level == OptionLevel::hidden)
-      typed.configurable(false);
-    else if (option.kind == OptionKind::choice && typed.count() == 0)
-      typed.default_str(option.get(job));
+      typed->configurable(false);
+    else if (option.kind == OptionKind::choice && typed->count() == 0)
+      typed->default_str(option.get(job));
   }
 }
 
@@ -204,14 +207,15 @@ void run_track(CLI::App& command, TrackFlags& flags) {
 
 }  // namespace
 
-void add_run_options(CLI::App& command, TrackFlags& flags) {
+void add_run_options(CLI::App& command, TrackFlags& flags, const std::set<std::string>& without) {
   const std::vector<std::string> groups = {"Input", "Measurement", "Output", "Running"};
-  add_groups(command, flags.job, groups, OptionLevel::common);
-  add_groups(command, flags.job, groups, OptionLevel::usual);
+  add_groups(command, flags.job, groups, OptionLevel::common, without);
+  add_groups(command, flags.job, groups, OptionLevel::usual, without);
   add_program(command, flags);
-  add_groups(command, flags.job, groups, OptionLevel::advanced);
-  add_groups(command, flags.job, groups, OptionLevel::hidden);
-  for (const char* name : {"--force", "--resume"}) command.get_option(name)->configurable(false);
+  add_groups(command, flags.job, groups, OptionLevel::advanced, without);
+  add_groups(command, flags.job, groups, OptionLevel::hidden, without);
+  for (const char* name : {"--force", "--resume"})
+    if (CLI::Option* option = command.get_option_no_throw(name)) option->configurable(false);
 }
 
 void apply_run_options(CLI::App& command, TrackFlags& flags) {

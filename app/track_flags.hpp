@@ -4,6 +4,7 @@
 #include <array>
 #include <dic/probe.hpp>
 #include <dic/track_files.hpp>
+#include <set>
 #include <string>
 
 /// Options that `dic track` and `dic watch` share.
@@ -15,8 +16,8 @@ struct TrackFlags {
   bool quiet = false, verbose = false;
 };
 
-/// Adds all options of a run except its frames.
-void add_run_options(CLI::App& command, TrackFlags& flags);
+/// Adds all options of a run except its frames, and those of these names.
+void add_run_options(CLI::App& command, TrackFlags& flags, const std::set<std::string>& without = {});
 /// Reads and writes the configuration file, and completes the job.
 void apply_run_options(CLI::App& command, TrackFlags& flags);
 

@@ -10,6 +10,7 @@ from ._correlate import correlate
 from ._dataset import Status
 from ._dic import (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError,
                    correlate_variants, info, read_image, version, write_image)
+from ._live import LiveFrame, LiveStream, cameras, live
 from ._match import match
 from ._probe import Probe, probe
 from ._report import report
@@ -21,7 +22,7 @@ from ._track import Tracker, TrackStream, track
 __version__ = version()
 
 __all__ = [
-    "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "Probe", "Status", "TrackStream",
-    "Tracker", "UsageError", "correlate", "correlate_variants", "info", "match", "open", "probe", "read_image",
+    "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "LiveFrame", "LiveStream", "Probe", "Status", "TrackStream",
+    "Tracker", "UsageError", "cameras", "correlate", "correlate_variants", "info", "live", "match", "open", "probe", "read_image",
     "report", "strain", "synth", "track", "write_image",
 ]
