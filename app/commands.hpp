@@ -15,7 +15,7 @@
 namespace dic::app {
 
 /// Exit codes, as users' scripts know them. An exception decides between `failed` and `wrong_usage`.
-enum ExitCode { done = 0, failed = 1, wrong_usage = 2, frames_lost = 3, interrupted = 130 };
+enum ExitCode { done = 0, failed = 1, wrong_usage = 2, frames_lost = 3, interrupted = 130, output_gone = 141 };
 
 void add_track(CLI::App& app);
 void add_watch(CLI::App& app);
@@ -53,7 +53,8 @@ void refuse_input(const std::string& option, const std::filesystem::path& output
 /// True for result.vtkhdf and for a folder that contains it.
 bool is_result(const std::filesystem::path& path);
 
-/// The text with "?" for control characters but line ends, which names of files may have and terminals obey.
+/// The text with control characters, which names of files may have and terminals obey, as "\n", "\x1b". A
+/// message is one line.
 std::string printable(const std::string& text);
 
 /// The bytes of a file. Throws FileError.

@@ -1,7 +1,9 @@
 #include "interruption.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 
 #include "commands.hpp"
@@ -17,9 +19,26 @@ bool is_ignored(int signal) {
   return action.sa_handler == SIG_IGN;
 }
 
+std::atomic<bool> is_gone = false;
+
+/// The thread that printed gets SIGPIPE; the watcher waits for signals to the process.
+void stop_printing(int) {
+  if (!is_gone.exchange(true)) kill(getpid(), SIGTERM);
+}
+
+/// Replaces one handler of SIGPIPE by another, and leaves any third one in place.
+void replace_pipe_handler(void (*from)(int), void (*to)(int)) {
+  struct sigaction action {};
+  sigaction(SIGPIPE, nullptr, &action);
+  if (action.sa_handler == from) std::signal(SIGPIPE, to);
+}
+
 }  // namespace
 
+bool Interruption::output_is_gone() { return is_gone; }
+
 Interruption::Interruption() {
+  replace_pipe_handler(SIG_DFL, stop_printing);
   sigemptyset(&signals_);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     if (!is_ignored(signal)) sigaddset(&signals_, signal);
@@ -32,6 +51,7 @@ Interruption::~Interruption() {
   watched_.request_stop();
   pthread_kill(watcher_.native_handle(), SIGUSR1);
   watcher_.join();
+  replace_pipe_handler(stop_printing, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 

@@ -7,8 +7,8 @@
 namespace dic::app {
 
 /// Turns the first SIGINT, SIGTERM or SIGHUP into a stop request, for as long as the object lives; a second
-/// one ends the program at once. Create it before other threads are started: they inherit the blocked
-/// signals.
+/// one ends the program at once. SIGPIPE, unless it is ignored, is a stop request too, so that temporary
+/// files are removed. Create it before other threads are started: they inherit the blocked signals.
 class Interruption {
  public:
   Interruption();
@@ -17,6 +17,10 @@ class Interruption {
   Interruption& operator=(const Interruption&) = delete;
 
   std::stop_token token() const { return stop_.get_token(); }
+
+  /// True if the reader of what the program prints has ended, as in `dic validate | head`: the stop was
+  /// requested for that reason.
+  static bool output_is_gone();
 
  private:
   void watch();

@@ -20,6 +20,7 @@
 #include "commands.hpp"
 #include "help/help_format.hpp"
 #include "help/suggestion.hpp"
+#include "interruption.hpp"
 
 namespace {
 
@@ -111,6 +112,7 @@ void open_closed_streams() {
 /// The exit code, or `failed` if printed text was lost: on a full disk, for example.
 int after_printing(int code) {
   std::cout.flush();
+  if (Interruption::output_is_gone()) return output_gone;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return code;
   return fail(
       "What was to be printed could not be written: free some space where it goes, or print elsewhere.",
@@ -170,12 +172,13 @@ int main(int argc, char** argv) {
   open_closed_streams();
   // A file that reaches the size limit is then a failed write with a message, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_DFL);  // ignored by some parents; then `dic validate | head` would go on
   try {
     return after_printing(run(argc, argv));
   } catch (const dic::UsageError& e) {
     return fail(e.what(), wrong_usage);
   } catch (const dic::Cancelled& e) {
-    return fail(e.what(), interrupted);
+    return Interruption::output_is_gone() ? output_gone : fail(e.what(), interrupted);
   } catch (const dic::Error& e) {
     return fail(e.what(), failed);
   } catch (const std::bad_alloc&) {

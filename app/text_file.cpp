@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <cstdio>
 #include <dic/error.hpp>
 #include <filesystem>
 #include <fstream>
@@ -30,9 +31,14 @@ std::string printable(const std::string& text) {
   std::string shown;
   for (std::size_t k = 0; k < text.size(); ++k) {
     const bool is_two_bytes = byte(k) == 0xc2 && byte(k + 1) >= 0x80 && byte(k + 1) < 0xa0;  // UTF-8
-    const bool is_control = (byte(k) < 0x20 && byte(k) != '\n') || byte(k) == 0x7f || is_two_bytes;
-    shown += is_control ? '?' : text[k];
     if (is_two_bytes) ++k;
+    if (byte(k) >= 0x20 && byte(k) != 0x7f && !is_two_bytes) {
+      shown += text[k];
+      continue;
+    }
+    char code[8];
+    std::snprintf(code, sizeof code, is_two_bytes ? "\\u00%02x" : "\\x%02x", byte(k));
+    shown += byte(k) == '\n' ? "\\n" : byte(k) == '\t' ? "\\t" : byte(k) == '\r' ? "\\r" : code;
   }
   return shown;
 }

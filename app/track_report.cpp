@@ -72,6 +72,13 @@ void print_extreme(const TrackSummary& summary, std::size_t component, bool larg
                 of(*found).value, of(*found).x, of(*found).y, printable(found->file).c_str());
 }
 
+/// The number as 1.234e-05, or "-" if it is not known.
+std::string exponential(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3e", value);
+  return std::isnan(value) ? "-" : text;
+}
+
 void print_strain(const TrackJob& job, const TrackSummary& summary) {
   const FrameSummary* last = nullptr;
   for (const FrameSummary& frame : summary.frames)
@@ -82,8 +89,9 @@ void print_strain(const TrackJob& job, const TrackSummary& summary) {
               printable(last->file).c_str(), job.scale() > 0 ? "mm" : "px");
   for (std::size_t k = 0; k < kStrainComponents.size(); ++k) {
     const FrameSummary::Strain& strain = last->strain[k];
-    std::printf("%-6s mean     %10.3e  sd %.3e  predicted sigma %.3e\n",
-                std::string(kStrainComponents[k].name).c_str(), strain.mean, strain.sd, strain.sigma);
+    std::printf("%-6s mean     %10.3e  sd %.3e  predicted sigma %s\n",
+                std::string(kStrainComponents[k].name).c_str(), strain.mean, strain.sd,
+                exponential(strain.sigma).c_str());
     print_extreme(summary, k, false);
     print_extreme(summary, k, true);
   }
@@ -234,6 +242,8 @@ void print_warnings(const TrackJob& job, const TrackSummary& summary) {
     if (!was_processed(frame)) std::fprintf(stderr, "dic: skipped: %s\n", printable(frame.error).c_str());
   }
   if (const std::string warning = unmatched_warning(job, summary); !warning.empty())
+    std::fprintf(stderr, "dic: warning: %s\n", printable(warning).c_str());
+  for (const std::string& warning : summary.warnings)
     std::fprintf(stderr, "dic: warning: %s\n", printable(warning).c_str());
   if (job.noise_floor && summary.noise_curve.empty() && measured > 0)
     std::fprintf(stderr,

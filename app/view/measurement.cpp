@@ -20,6 +20,17 @@ void Measurement::start(TrackJob job) {
   thread_ = std::jthread([this, job = std::move(job)](const std::stop_token& stop) { run(job, stop); });
 }
 
+namespace {
+
+/// All warnings about a finished run, sentence after sentence.
+std::string warnings_of(const TrackJob& job, const TrackSummary& summary) {
+  std::string text = unmatched_warning(job, summary);
+  for (const std::string& warning : summary.warnings) text += (text.empty() ? "" : " ") + warning;
+  return text;
+}
+
+}  // namespace
+
 void Measurement::run(const TrackJob& job, const std::stop_token& stop) {
   const auto show = [&](const Progress& progress) {
     const std::lock_guard lock(mutex_);
@@ -34,7 +45,7 @@ void Measurement::run(const TrackJob& job, const std::stop_token& stop) {
       const std::lock_guard lock(mutex_);
       finished_ = job.output;
     }
-    end(summary.interrupted ? "cancelled" : "done", unmatched_warning(job, summary));
+    end(summary.interrupted ? "cancelled" : "done", warnings_of(job, summary));
   } catch (const Cancelled&) {
     end("cancelled");
   } catch (const std::exception& e) {

@@ -223,7 +223,7 @@ Json frames_json(const Result& result, const std::vector<int>& numbers) {
   Json frames = Json::array();
   for (const int k : numbers)
     frames.push_back({{"name", result.frame_names()[k]},
-                      {"number", k + 1},
+                      {"number", result.frame_numbers()[k]},
                       {"time", result.times()[k]},
                       {"counts", counts_json(result, k)}});
   return frames;

@@ -9,11 +9,6 @@
 namespace dic::exporting {
 namespace {
 
-/// Number of the frame with the index f.
-double number_of(const Result& result, int f) {
-  return result.time_unit() == "s" ? f + 1.0 : result.times()[f];
-}
-
 std::vector<ResultArray> chosen_arrays(const Result& result, const std::vector<std::string>& names) {
   std::vector<ResultArray> arrays;
   for (const std::string& name : names) {
@@ -34,10 +29,10 @@ std::vector<ResultArray> chosen_arrays(const Result& result, const std::vector<s
 std::vector<int> chosen_frames(const Result& result, const std::vector<int>& numbers) {
   std::vector<int> frames;
   for (int f = 0; f < result.frame_count(); ++f)
-    if (numbers.empty() || std::ranges::find(numbers, number_of(result, f)) != numbers.end())
+    if (numbers.empty() || std::ranges::find(numbers, result.frame_numbers()[f]) != numbers.end())
       frames.push_back(f);
   for (const int number : numbers)
-    if (std::ranges::none_of(frames, [&](int f) { return number_of(result, f) == number; }))
+    if (std::ranges::none_of(frames, [&](int f) { return result.frame_numbers()[f] == number; }))
       throw UsageError("'" + result.path().string() + "' has no frame " + std::to_string(number) +
                        ": 1 is the first after the reference; a frame that could not be read is not there.");
   if (frames.empty()) throw UsageError("'" + result.path().string() + "' has no frames.");
@@ -58,7 +53,7 @@ Selection::Selection(const Result& stored, const ExportJob& job)
 
 std::vector<double> Selection::frame_numbers() const {
   std::vector<double> numbers;
-  for (const int f : frames) numbers.push_back(number_of(result, f));
+  for (const int f : frames) numbers.push_back(result.frame_numbers()[f]);
   return numbers;
 }
 std::vector<double> Selection::times() const { return chosen(result.times(), frames); }

@@ -103,18 +103,25 @@ class FrameImages {
   std::string problem_;
 };
 
-std::vector<int> chosen_frames(const PlotJob& job, int count) {
+/// Index of a frame by its number, or counted back from the last one if the number is negative.
+int index_of(const Result& result, int number) {
+  const std::vector<std::int64_t>& numbers = result.frame_numbers();
+  const int count = result.frame_count();
+  if (number < 0 && count + number >= 0) return count + number;
+  const auto found = std::ranges::find(numbers, number);
+  if (number > 0 && found != numbers.end()) return static_cast<int>(found - numbers.begin());
+  throw UsageError("There is no frame " + std::to_string(number) + ": the result has " +
+                   std::to_string(count) + " of the frames " + std::to_string(numbers.front()) + " to " +
+                   std::to_string(numbers.back()) + ".");
+}
+
+std::vector<int> chosen_frames(const PlotJob& job, const Result& result) {
+  const int count = result.frame_count();
   if (count == 0) throw UsageError("The result has no frame: there is nothing to draw.");
   std::set<int> chosen;
   if (job.all_frames)
     for (int k = 0; k < count; ++k) chosen.insert(k);
-  for (const int number : job.frames) {
-    const int index = number < 0 ? count + number : number - 1;
-    if (index < 0 || index >= count)
-      throw UsageError("There is no frame " + std::to_string(number) + ": the result has the frames 1 to " +
-                       std::to_string(count) + ".");
-    chosen.insert(index);
-  }
+  for (const int number : job.frames) chosen.insert(index_of(result, number));
   if (chosen.empty()) chosen.insert(count - 1);
   return {chosen.begin(), chosen.end()};
 }
@@ -126,7 +133,7 @@ std::string heading_of(const PlotJob& job, const Result& result, int frame) {
   if (result.info().time_unit == "s")
     std::snprintf(text, sizeof text, ",  %.4g s", result.times()[frame]);
   else
-    std::snprintf(text, sizeof text, ",  frame %d", frame + 1);
+    std::snprintf(text, sizeof text, ",  frame %lld", static_cast<long long>(result.frame_numbers()[frame]));
   return result.frame_names()[frame] + text;
 }
 
@@ -197,7 +204,7 @@ PlotSummary plot(const PlotJob& job) {
   const Result result(job.result);
   const Json settings = settings_of(result);
   const std::optional<Camera> camera = camera_of(settings);
-  const std::vector<int> frames = chosen_frames(job, result.frame_count());
+  const std::vector<int> frames = chosen_frames(job, result);
   core::ThreadPool threads(job.threads);
   const draw::ResultFields fields(result, camera ? &*camera : nullptr, factor_of(job.strain_unit));
   std::vector<draw::Quantity> quantities;
@@ -216,8 +223,8 @@ PlotSummary plot(const PlotJob& job) {
     sheet.heading = heading_of(job, result, frame);
     sheet.image = [&, place = places[frame]] { return images.read(place, result.info().image); };
     if (job.background && places[frame] < 0) ++summary.without_image;
-    char number[16];
-    std::snprintf(number, sizeof number, "%04d", frame + 1);
+    char number[32];
+    std::snprintf(number, sizeof number, "%04lld", static_cast<long long>(result.frame_numbers()[frame]));
     for (const std::string& name : job.fields) {
       const fs::path file = job.output / (name + "_" + number + "." + std::string(to_string(job.format)));
       if (!job.force && fs::exists(file))

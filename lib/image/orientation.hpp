@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <dic/export.hpp>
 #include <dic/image.hpp>
+#include <filesystem>
 #include <span>
 
 namespace dic::image {
@@ -19,5 +20,9 @@ DIC_INTERNAL_API Image oriented(Image image, Orientation orientation);
 /// The orientation in a block of EXIF data, which has the structure of a TIFF; kAsStored if there is none or
 /// the block is damaged, because viewers show such a file as it is stored.
 Orientation exif_orientation(std::span<const std::uint8_t> exif);
+
+/// The orientation that an image file notes: JPEG, PNG and TIFF, whose head is all that is read. kAsStored if
+/// it notes none, or cannot be read.
+DIC_INTERNAL_API Orientation stored_orientation(const std::filesystem::path& path);
 
 }  // namespace dic::image

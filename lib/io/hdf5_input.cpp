@@ -66,6 +66,14 @@ bool InputFile::has(const std::string& name) const {
   return H5Oexists_by_name(file_, name.c_str(), links_) > 0;
 }
 
+bool InputFile::is_virtual(const std::string& name) const {
+  const SilentErrors silent;
+  const Handle object = open_object(name);
+  if (H5Iget_type(object) != H5I_DATASET) return false;
+  const Handle creation(H5Dget_create_plist(object), H5Pclose);
+  return creation.valid() && H5Pget_layout(creation) == H5D_VIRTUAL;
+}
+
 std::vector<std::string> InputFile::datasets(const std::string& group) const {
   const SilentErrors silent;
   std::vector<std::string> names;

@@ -6,6 +6,7 @@
 #include <dic/result.hpp>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -106,6 +107,23 @@ class Description {
     return times;
   }
 
+  /// Numbers of all frames; files of early versions have none and are counted.
+  std::vector<std::int64_t> frame_numbers(const std::vector<double>& times, bool has_seconds) const {
+    std::vector<double> numbers = times;
+    if (const hdf5::Shape shape = file_.has("/frame") ? file_.shape("/frame") : hdf5::Shape{};
+        shape.size() == 1 && shape[0] >= times.size() && !times.empty())
+      numbers = file_.read_part<double>("/frame", {0}, {times.size()});
+    else if (has_seconds)
+      std::iota(numbers.begin(), numbers.end(), 1.0);
+    std::vector<std::int64_t> whole;
+    for (const double number : numbers) {
+      if (!(std::abs(number) <= kLargestCoordinate) || number != std::floor(number))
+        file_.fail("its frames have numbers that are no numbers of frames");
+      whole.push_back(static_cast<std::int64_t>(number));
+    }
+    return whole;
+  }
+
   std::vector<ResultArray> arrays(const Grid& grid, std::size_t frames) const {
     std::vector<ResultArray> arrays;
     if (frames == 0 || !file_.has(kRoot + "/PointData")) return arrays;
@@ -182,6 +200,7 @@ struct Result::Impl {
   std::shared_ptr<const NodePositions> positions;
   std::vector<std::string> frame_names;
   std::vector<double> times;
+  std::vector<std::int64_t> frame_numbers;
   std::vector<ResultArray> arrays;
   mutable std::mutex reading;
 
@@ -192,6 +211,7 @@ struct Result::Impl {
     positions = description.positions(*grid, info.length_factor());
     frame_names = description.frame_names();
     times = description.times(frame_names.size());
+    frame_numbers = description.frame_numbers(times, info.time_unit == "s");
     arrays = description.arrays(*grid, frame_names.size());
   }
 
@@ -293,6 +313,7 @@ const std::shared_ptr<const Grid>& Result::shared_grid() const { return impl_->g
 const ResultInfo& Result::info() const { return impl_->info; }
 int Result::frame_count() const { return static_cast<int>(impl_->frame_names.size()); }
 const std::vector<std::string>& Result::frame_names() const { return impl_->frame_names; }
+const std::vector<std::int64_t>& Result::frame_numbers() const { return impl_->frame_numbers; }
 const std::vector<double>& Result::times() const { return impl_->times; }
 const std::vector<ResultArray>& Result::arrays() const { return impl_->arrays; }
 bool Result::has(std::string_view array) const { return impl_->find(array) != nullptr; }

@@ -255,7 +255,7 @@ struct VtkHdfWriter::Impl {
     file.set_attribute(kAbout + "/frames", "_Encoding", "utf-8");  // netCDF's word: xarray makes text of it
   }
 
-  void add(const Field& field, double time, std::string_view name) {
+  void add(const Field& field, double time, std::string_view name, std::optional<std::int64_t> number) {
     if (field.grid() != grid || std::ssize(field.status) != grid.nodes())
       throw UsageError("A field of " + std::to_string(field.grid().nx) + "x" +
                        std::to_string(field.grid().ny) + " nodes does not fit the file, whose grid has " +
@@ -273,7 +273,8 @@ struct VtkHdfWriter::Impl {
       }
       visit_values(field, array, [&](const auto& values) { append_values(array, values); });
     }
-    append_frame(time, has_seconds() ? static_cast<double>(frames + 1) : time, name);
+    const double counted = has_seconds() ? static_cast<double>(frames + 1) : time;
+    append_frame(time, number ? static_cast<double>(*number) : counted, name);
   }
 
   void begin(const Field& field) {
@@ -376,12 +377,14 @@ VtkHdfWriter::~VtkHdfWriter() = default;
 VtkHdfWriter::VtkHdfWriter(VtkHdfWriter&&) noexcept = default;
 VtkHdfWriter& VtkHdfWriter::operator=(VtkHdfWriter&&) noexcept = default;
 
-void VtkHdfWriter::append(const Field& field, double time, std::string_view name) {
-  add(field, time, name);
+void VtkHdfWriter::append(const Field& field, double time, std::string_view name,
+                          std::optional<std::int64_t> number) {
+  add(field, time, name, number);
   publish();
 }
-void VtkHdfWriter::add(const Field& field, double time, std::string_view name) {
-  impl_->add(field, time, name);
+void VtkHdfWriter::add(const Field& field, double time, std::string_view name,
+                       std::optional<std::int64_t> number) {
+  impl_->add(field, time, name, number);
 }
 void VtkHdfWriter::publish() { impl_->publish(); }
 

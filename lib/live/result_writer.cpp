@@ -98,7 +98,7 @@ void ResultWriter::write(Entry entry) {
   const std::int64_t index = written_++;
   if (summary_.frames.size() < kMostDescribed) summary_.frames.push_back(entry.summary);
   if (entry.field)
-    results_.add(*entry.field, {index, entry.summary.time.value_or(NAN), entry.summary.file},
+    results_.add(*entry.field, {index, entry.summary.time.value_or(NAN), entry.summary.file, index + 1},
                  entry.image ? copy_of(entry.image->view()) : Image(), {});
   results_.note({index, {}, std::move(entry.summary)}, summary_);
 }

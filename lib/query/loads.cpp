@@ -199,8 +199,7 @@ void add_loads(ProbeHistory& history, const LoadTable& table, double section_mm2
   std::string note = table.note;
   if (section_mm2 > 0) check_force(table, note);
   std::vector<double> numbers;
-  for (std::size_t k = 0; k < history.frames.size(); ++k)
-    numbers.push_back(has_seconds ? static_cast<double>(k) + 1 : history.frames[k].time);
+  for (const ProbeFrame& frame : history.frames) numbers.push_back(static_cast<double>(frame.number));
   std::vector<double> loads;
   if (table.key == LoadTable::Key::row && !numbers.empty()) {
     for (const std::size_t row : rows_in_order(table, numbers, note)) loads.push_back(table.loads[row]);

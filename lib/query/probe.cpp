@@ -250,10 +250,11 @@ Probe::Probe(const Grid& grid, const ResultInfo& info, ProbeRequest request)
   history_.strain_measure = to_string(info.strain.measure);
 }
 
-void Probe::add(const Field& field, const std::string& file, double time) {
+void Probe::add(const Field& field, const std::string& file, double time, std::int64_t number) {
   ProbeFrame& frame = history_.frames.emplace_back();
   frame.file = file;
   frame.time = time;
+  frame.number = number;
   for (const Position& point : history_.request.points)
     frame.points.push_back(scaled(probe_point(field, point), length_factor_));
   for (const auto& [a, b] : history_.request.extensometers)
@@ -274,7 +275,8 @@ ProbeHistory probe_result(const Result& result, const ProbeRequest& request, con
   for (const int frame : frames) {
     if (stop.stop_requested()) throw Cancelled("Interrupted: nothing was written.");
     if (progress) progress({"load", ++done, static_cast<int>(frames.size()), 0, 0});
-    probe.add(result.field(frame), result.frame_names()[frame], result.times()[frame]);
+    probe.add(result.field(frame), result.frame_names()[frame], result.times()[frame],
+              result.frame_numbers()[frame]);
   }
   return probe.history();
 }

@@ -27,14 +27,16 @@ std::string header_of(const ProbeHistory& history, const FieldArray& quantity) {
 std::string name_of(char kind, std::size_t index) { return kind + std::to_string(index + 1) + " "; }
 
 void write_frame_header(Table& table, const ProbeHistory& history) {
-  table.cell(history.time_unit == "s" ? "time [s]" : "frame");
+  if (history.time_unit == "s") table.cell("time [s]");
+  table.cell("frame");
   table.cell("file");
   if (!history.loads.empty()) table.cell(header(history.load_name, history.load_unit));
   if (!history.stresses().empty()) table.cell("stress [MPa]");
 }
 
 void write_frame(Table& table, const ProbeHistory& history, std::size_t f) {
-  table.cell(history.frames[f].time);
+  if (history.time_unit == "s") table.cell(history.frames[f].time);
+  table.cell(history.frames[f].number);
   table.cell(history.frames[f].file);
   if (!history.loads.empty()) table.cell(history.loads[f]);
   if (const auto stresses = history.stresses(); !stresses.empty()) table.cell(stresses[f]);
@@ -183,7 +185,7 @@ std::string probe_json(const ProbeHistory& history) {
   json["frames"] = Json::array();
   for (std::size_t f = 0; f < history.frames.size(); ++f) {
     const ProbeFrame& frame = history.frames[f];
-    Json entry = {{"file", frame.file}, {"time", frame.time}};
+    Json entry = {{"file", frame.file}, {"frame", frame.number}, {"time", frame.time}};
     if (!history.loads.empty()) entry["load"] = history.loads[f];
     if (!stresses.empty()) entry["stress"] = stresses[f];
     entry["points"] = list(frame.points, point_json);

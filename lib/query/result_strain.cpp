@@ -2,6 +2,7 @@
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/field_schema.hpp>
+#include <dic/io.hpp>
 #include <dic/result_strain.hpp>
 #include <dic/track_files.hpp>
 #include <fstream>
@@ -15,9 +16,11 @@
 #include "fields/strain.hpp"
 #include "global/global_step.hpp"
 #include "io/hdf5_file.hpp"
+#include "io/hdf5_input.hpp"
 #include "io/pending_file.hpp"
 #include "io/vtkhdf_layout.hpp"
 #include "run/output_folder.hpp"
+#include "run/replacement.hpp"
 #include "run/run_log.hpp"
 #include "run/strain_summary.hpp"
 
@@ -95,25 +98,16 @@ void copy_whole(const fs::path& from, const fs::path& to, const fs::path& shown)
 class Change {
  public:
   Change(const Result& result, const ResultStrainJob& job, const fs::path& copy)
-      : result_(result), job_(job), pool_(job.threads), file_(hdf5::OutputFile::open(copy)) {}
-
-  std::vector<StrainSummaries> execute(const ProgressCallback& progress, const std::stop_token& stop) {
+      : result_(result), job_(job), file_(hdf5::OutputFile::open(copy)) {
     describe();
-    const ResultStrain basis = strain_basis(result_);
-    std::vector<StrainSummaries> summaries;
-    for (int frame = 0; frame < result_.frame_count(); ++frame) {
-      if (stop.stop_requested()) throw Cancelled("Interrupted: the result is as it was.");
-      if (progress) progress({"strain", frame + 1, result_.frame_count(), 0, 0});
-      const StrainField strain = strain_of(result_.field(frame), basis, job_.strain, pool_);
-      for (const FieldArray& array : kStrainArrays)
-        file_.write_item(io::path_of(array), static_cast<std::uint64_t>(frame),
-                         strain_values(strain, array).data());
-      summaries.push_back(run::summarize_strain(strain, result_.grid(), result_.positions().get(),
-                                                result_.info().length_factor()));
-    }
-    file_.close();
-    return summaries;
   }
+
+  void write(int frame, const Field&, const StrainField& strain) {
+    for (const FieldArray& array : kStrainArrays)
+      file_.write_item(io::path_of(array), static_cast<std::uint64_t>(frame),
+                       strain_values(strain, array).data());
+  }
+  void finish() { file_.close(); }
 
  private:
   void describe() {
@@ -133,9 +127,68 @@ class Change {
 
   const Result& result_;
   const ResultStrainJob& job_;
-  core::ThreadPool pool_;
   hdf5::OutputFile file_;
 };
+
+/// Writes a result anew, with another strain. One that several processes measured is a view of their files,
+/// which hold the strain: what replaces it is one file with everything.
+class Rewriting {
+ public:
+  Rewriting(const Result& result, const ResultStrainJob& job, const fs::path& file)
+      : result_(result), job_(job), path_(file), writer_(file, result.grid(), changed_info(result, job)) {}
+
+  void write(int frame, Field field, StrainField strain) {
+    field.strain = std::move(strain);
+    writer_.append(field, result_.times()[frame], result_.frame_names()[frame],
+                   result_.frame_numbers()[frame]);
+  }
+  void finish() {
+    writer_.finish();
+    hdf5::OutputFile file = hdf5::OutputFile::open(path_);
+    file.write_text(io::kAbout + "/strain_command", job_.command);
+    file.close();
+  }
+
+ private:
+  static ResultInfo changed_info(const Result& result, const ResultStrainJob& job) {
+    ResultInfo info = result.info();
+    info.strain = job.strain;
+    Json settings = parsed(info.settings_json);
+    set_strain(settings, job.strain);
+    info.settings_json = dump(settings, -1);
+    return info;
+  }
+
+  const Result& result_;
+  const ResultStrainJob& job_;
+  fs::path path_;
+  VtkHdfWriter writer_;
+};
+
+/// Hands the strain of every frame to a `Change` or `Rewriting`. Returns the summaries.
+template <typename Writer>
+std::vector<StrainSummaries> write_strain(Writer writer, const Result& result, const ResultStrainJob& job,
+                                          const ProgressCallback& progress, const std::stop_token& stop) {
+  core::ThreadPool pool(job.threads);
+  const ResultStrain basis = strain_basis(result);
+  std::vector<StrainSummaries> summaries;
+  for (int frame = 0; frame < result.frame_count(); ++frame) {
+    if (stop.stop_requested()) throw Cancelled("Interrupted: the result is as it was.");
+    if (progress) progress({"strain", frame + 1, result.frame_count(), 0, 0});
+    Field field = result.field(frame);
+    StrainField strain = strain_of(field, basis, job.strain, pool);
+    summaries.push_back(run::summarize_strain(strain, result.grid(), result.positions().get(),
+                                              result.info().length_factor()));
+    writer.write(frame, std::move(field), std::move(strain));
+  }
+  writer.finish();
+  return summaries;
+}
+
+bool is_view_of_parts(const Result& result) {
+  return !result.arrays().empty() &&
+         hdf5::InputFile(result.path()).is_virtual(io::kPointData + result.arrays().front().name);
+}
 
 void check(const Result& result, const StrainOptions& options) {
   for (const std::string& problem : options.validate()) throw UsageError(problem);
@@ -153,10 +206,14 @@ void write(const Result& result, const ResultStrainJob& job, const ProgressCallb
   const bool is_of_run = result.path().filename() == "result.vtkhdf" && fs::is_regular_file(run_json);
   const std::string run = is_of_run ? read_text(run_json) : std::string();
   PendingFile target(path_of(result.path().filename()));
-  copy_whole(result.path(), target.temporary(),
-             job.output.empty() ? result.path() : job.output / "result.vtkhdf");
-  const std::vector<StrainSummaries> summaries =
-      Change(result, job, target.temporary()).execute(progress, stop);
+  std::vector<StrainSummaries> summaries;
+  if (is_view_of_parts(result)) {
+    summaries = write_strain(Rewriting(result, job, target.temporary()), result, job, progress, stop);
+  } else {
+    copy_whole(result.path(), target.temporary(),
+               job.output.empty() ? result.path() : job.output / "result.vtkhdf");
+    summaries = write_strain(Change(result, job, target.temporary()), result, job, progress, stop);
+  }
   run::sync_to_disk(target.temporary());  // it may replace the only one
   target.commit();
   if (!run.empty()) write_text_file(path_of("run.json"), changed_run_json(run, job, summaries));
@@ -172,6 +229,7 @@ bool is_regular(const fs::path& path) {
 void change(const fs::path& path, const ResultStrainJob& job, const ProgressCallback& progress,
             const std::stop_token& stop) {
   const fs::path place = path.has_parent_path() ? path.parent_path() : ".";
+  if (run::has_unfinished_replacement(place)) run::OutputFolder(place, run::OutputFolder::Earlier::change);
   if (path.filename() != "result.vtkhdf" || !is_regular(path) || !is_regular(place / "run.json")) {
     const Result result(path);
     check(result, job.strain);

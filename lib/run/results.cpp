@@ -155,7 +155,7 @@ std::vector<std::string> Results::add_earlier_frames(const RunLog::Contents& don
     const std::string& name = frame.summary.file;
     const std::string stem = folder_.unique_stem(fs::path(name).stem().string());
     const double time = info_.time_unit == "s" ? frame.summary.time.value_or(NAN) : number;
-    if (result) add_picture(result->field(count_), {frame.index, time, name}, stem);
+    if (result) add_picture(result->field(count_), {frame.index, time, name, number}, stem);
     stems.push_back(stem);
     ++count_;
   }
@@ -171,7 +171,7 @@ void Results::add(const Field& field, const Frame& frame, Image current, std::ve
   else if (job_.pictures == Pictures::some)
     keep_image(frame, std::move(current));
   open_writer();
-  writer_->add(field, frame.time, frame.name);
+  writer_->add(field, frame.time, frame.name, frame.number);
   if (job_.csv) write_csv(folder_.claim(fs::path("csv") / (stem + ".csv")), info_, field, job_.csv_style);
   state_frame_ = frame.index;
   new_state_ = std::move(state);

@@ -37,6 +37,7 @@ class Results {
     std::int64_t index = 0;  ///< index in the source
     double time = 0;         ///< position on the time axis
     std::string name;
+    std::int64_t number = 0;  ///< counted after the reference, frames without a result too
   };
 
   /// Throws FileError under the conditions of OutputFolder.

@@ -288,6 +288,7 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary, RunState 
   json["frames_drawn"] = summary.frames_drawn;
   json["interrupted"] = summary.interrupted;
   json["seconds"] = seconds_json(summary.seconds);
+  json["warnings"] = summary.warnings;
   json["noise_floor"] = noise_floor_json(summary.frames, job.noise_floor);
   if (job.noise_floor) {
     json["noise_curve"] = Json::array();

@@ -22,10 +22,12 @@
 #include "run/frame_feeder.hpp"
 #include "run/frame_summary.hpp"
 #include "run/frame_times.hpp"
+#include "run/orientation_warning.hpp"
 #include "run/results.hpp"
 #include "run/run_json.hpp"
 #include "run/run_log.hpp"
 #include "run/run_origin.hpp"
+#include "run/still_points.hpp"
 #include "run/watched_folder.hpp"
 #include "track/device_choice.hpp"
 #include "track/stopwatch.hpp"
@@ -380,6 +382,19 @@ class Run {
     if (listeners_.on_written) results_.publish(summary_);
   }
 
+  void look_for_still_points(const FrameResult& result, const SourceFrame& frame) {
+    Image again;
+    still_points_.add(result.field, reference_, result.noise, summary_.options.refine.subset,
+                      [&]() -> ImageView {
+                        if (!frame.image.empty() || !source_->reads_in_parallel()) return frame.image;
+                        try {
+                          again = source_->read(frame.index);
+                        } catch (const FileError&) {  // it is gone; what was measured is not
+                        }
+                        return again;
+                      });
+  }
+
   FrameSummary take(FrameResult& result, SourceFrame& frame, int number) {
     report("write", number);
     if (listeners_.on_field) listeners_.on_field(result.field, number, frame.name);
@@ -388,8 +403,9 @@ class Run {
     auto summary =
         std::async(std::launch::async, [&] { return summarize(result.field, info_.length_factor()); });
     if (noise_curve_) noise_curve_->add(frame.image, result.field);
+    look_for_still_points(result, frame);
     const double time = times_->in_seconds() ? times_->at(frame.index).value_or(NAN) : number;
-    results_.add(result.field, {frame.index, time, frame.name}, std::move(frame.image),
+    results_.add(result.field, {frame.index, time, frame.name, number}, std::move(frame.image),
                  std::move(result.state));
     FrameSummary entry = summary.get();
     if (job_.noise_floor) entry.scatter = scatter_of(result.field);
@@ -410,6 +426,8 @@ class Run {
     summary_.seconds.write = write_seconds_;
     if (noise_curve_) summary_.noise_curve = noise_curve_->result();
     summary_.seconds.total = total_.seconds();
+    for (std::string warning : {still_points_.warning(), orientation_warning(*source_, job_.reference)})
+      if (!warning.empty()) summary_.warnings.push_back(std::move(warning));
     results_.finish(summary_, *source_);
   }
 
@@ -456,6 +474,7 @@ class Run {
   ResultInfo info_;
   TrackSummary summary_;
   std::optional<analysis::NoiseCurve> noise_curve_;
+  StillPoints still_points_;
   std::int64_t points_done_ = 0;
   double reference_seconds_ = 0;  ///< part of load_seconds_ for the reference
   double load_seconds_ = 0;

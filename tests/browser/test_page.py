@@ -1,150 +1,26 @@
 """The page of `dic view` and a report in Chromium without a window: python test_page.py DIC"""
 
-import csv
 import json
-import os
 import re
 import subprocess
 import time
 
 import cv2
 import numpy as np
-from selenium import webdriver
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.chrome.service import Service
-from selenium.common.exceptions import StaleElementReferenceException
-from selenium.webdriver.support.ui import Select, WebDriverWait
 
 import dic_program
-from dic_program import ProgramTest, main, speckle, write_image
+from browser_test import NAME, SIZE, STRAINS, BrowserTest, stretched
+from dic_program import main, write_image
 from view_server import ViewServer
-
-SIZE = (240, 320)  # height, width
-STRAINS = [0, 0.002, 0.005, 0.01]  # stretch along x of every frame
-NAME = "<img src=x onerror=document.title='caught'>_{}.png"
-
-
-def stretched(strain):
-    """A pattern that was stretched along x about the left edge: u = strain * x in the reference."""
-    x = np.arange(SIZE[1], dtype=float)
-    return speckle(*SIZE, u=x - x / (1 + strain))
-
 
 def number_of(value):
     """A value as JSON has it, with None for a missing number."""
     return np.nan if value is None else value
 
 
-class PageTest(ProgramTest):
-    @classmethod
-    def setUpClass(cls):
-        options = webdriver.ChromeOptions()
-        options.binary_location = os.environ.get("DIC_CHROMIUM", "/usr/bin/chromium")
-        for argument in ("--headless=new", "--no-sandbox", "--window-size=1366,768", "--disable-background-networking",
-                         "--disable-component-update", "--force-device-scale-factor=1"):
-            options.add_argument(argument)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        cls.browser = webdriver.Chrome(options, Service(os.environ.get("DIC_CHROMEDRIVER", "/usr/bin/chromedriver")))
-        cls.addClassCleanup(cls.browser.quit)
-
-    def setUp(self):
-        super().setUp()
-        self.names = [NAME.format(k) for k in range(len(STRAINS))]
-        for name, strain in zip(self.names, STRAINS):
-            write_image(self.folder / name, stretched(strain))
-        self.saved = self.folder / "saved"
-        self.saved.mkdir()
-        self.browser.execute_cdp_cmd("Browser.setDownloadBehavior",
-                                     {"behavior": "allow", "downloadPath": str(self.saved)})
-        for kind in ("browser", "performance"):
-            self.browser.get_log(kind)  # of earlier tests
-
-    # The browser ------------------------------------------------------------------------------------
-
-    def open(self, address):
-        self.address = address
-        self.browser.get(address)
-        self.until(lambda: self.browser.execute_script("return document.body.dataset.ready"))
-
-    def until(self, condition, seconds=60):
-        # The page makes parts anew, so that an element may be gone when it is asked.
-        waiting = WebDriverWait(self.browser, seconds, 0.05, ignored_exceptions=[StaleElementReferenceException])
-        waiting.until(lambda _: condition())
-
-    def by_id(self, name):
-        return self.browser.find_element(By.ID, name)
-
-    def text(self, name):
-        return self.browser.execute_script("return document.getElementById(arguments[0]).textContent", name)
-
-    def click(self, name):
-        element = self.by_id(name)
-        self.browser.execute_script("arguments[0].closest('details')?.setAttribute('open', '')", element)
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
-
-    def type(self, name, value):
-        self.click(name)
-        self.by_id(name).clear()
-        self.by_id(name).send_keys(value, Keys.TAB)
-
-    def choose(self, name, value):
-        element = self.by_id(name)
-        self.browser.execute_script("arguments[0].closest('details')?.setAttribute('open', '')", element)
-        Select(element).select_by_value(value)
-
-    def offset(self, x, y):
-        """Offset of a place in the image from the middle of the canvas, screen px."""
-        return self.browser.execute_async_script("""
-            const [x, y, done] = arguments;
-            import("dic/stage.js").then(({stage}) => {
-              const s = stage(), at = s.toScreen({x, y});
-              done([Math.round(at.x - s.width / 2), Math.round(at.y - s.height / 2)]);
-            });""", x, y)
-
-    def pointer(self, *places, drag=False):
-        """Clicks one place after the other, or drags from the first to the last."""
-        canvas, actions = self.by_id("canvas"), ActionChains(self.browser, duration=20)
-        for k, (x, y) in enumerate(places):
-            actions.move_to_element_with_offset(canvas, *self.offset(x, y))
-            if not drag:
-                actions.click()
-            elif k == 0:
-                actions.click_and_hold()
-        if drag:
-            actions.release()
-        actions.perform()
-
-    def hover(self, x, y):
-        ActionChains(self.browser, duration=10).move_to_element_with_offset(
-            self.by_id("canvas"), *self.offset(x, y)).perform()
-        time.sleep(0.15)
-        return self.text("cursor")
-
-    def file(self, name):
-        path = self.saved / name
-        self.until(path.exists)
-        time.sleep(0.1)
-        return path
-
-    def table(self, name):
-        with self.file(name).open(newline="") as file:
-            return list(csv.reader(file))
-
-    def upload(self, button, path):
-        self.click(button)
-        self.browser.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(str(path))
-
-    def assert_clean(self, *origins):
-        """No error in the console, and no request to anywhere but these addresses."""
-        self.assertEqual([entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"], [])
-        for entry in self.browser.get_log("performance"):
-            for url in re.findall(r'"Network.requestWillBeSent".*?"request":\{.*?"url":"([^"]*)"', entry["message"]):
-                self.assertTrue(url.startswith((*origins, "data:", "blob:", "chrome")), url)
-        self.assertNotEqual(self.browser.title, "caught")
-
+class PageTest(BrowserTest):
     # Tests ------------------------------------------------------------------------------------------
 
     def test_from_frames_to_curves_by_mouse(self):

@@ -151,6 +151,27 @@ class Probe(ResultTest):
         self.refuse(1, ["dic_probe", "--force"], "probe", "dic_out", "--point", "50,50")
 
 
+    def test_frames_keep_their_numbers_after_one_that_cannot_be_read(self):
+        (self.folder / "frame_1.png").write_bytes((self.folder / "frame_1.png").read_bytes()[:200])
+        (self.folder / "machine.csv").write_text("frame,Force [N]\n0,0\n1,10\n2,20\n")
+        for times in ([], ["--fps", "2"]):
+            self.succeed("track", ".", "--device", "cpu", "--no-pictures", "--quiet", "--force", *times, code=3)
+            done = self.succeed("probe", "dic_out", "--point", "60,50", "--loads", "machine.csv", "--section", "10",
+                                "--force")
+            self.assertEqual(done.stderr, "")
+            rows = self.read_csv("dic_probe/history.csv")
+            self.assertEqual([(row["frame"], row["file"], row["stress [MPa]"]) for row in rows], [("2", "frame_2.png", "2")])
+            self.assertEqual([row["time [s]"] for row in rows if times], ["1"] * bool(times))
+            answer = json.loads((self.folder / "dic_probe/probe.json").read_text())
+            self.assertEqual([(frame["frame"], frame["load"]) for frame in answer["frames"]], [(2, 20)])
+            with h5py.File(self.folder / "dic_out/result.vtkhdf") as file:
+                self.assertEqual(list(file["frame"]), [2])
+            self.succeed("plot", "dic_out", "--field", "u", "--frames", "2", "-o", "plots", "--force")
+            self.assertTrue((self.folder / "plots/u_0002.png").exists())
+            self.refuse(2, ["no frame 1"], "plot", "dic_out", "--field", "u", "--frames", "1", "-o", "plots", "--force")
+            self.succeed("export", "dic_out", "--to", "csv", "--frames", "2", "-o", "frame.csv", "--force")
+            self.assertEqual({row["frame"] for row in self.read_csv("frame.csv")}, {"2"})
+
     def test_what_was_assumed_of_the_loads_is_said(self):
         self.track("dic_out")
         (self.folder / "machine.csv").write_text("Force\n0\n500\n1000\n")

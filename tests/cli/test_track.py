@@ -2,6 +2,9 @@
 
 import csv
 import math
+import re
+import struct
+import zlib
 
 import cv2
 import h5py
@@ -29,6 +32,75 @@ class TrackTest(ProgramTest):
         self.assertEqual(names, images | {"csv/frame_1.csv", "csv/frame_2.csv", "run.json", "result.vtkhdf",
                                             ".dic-files", ".dic-frames.jsonl"})
         self.assertGreater(cv2.imread(str(self.folder / "dic_out/pictures/frame_2_u.png")).shape[1], 140)
+
+    def burned_in(self, grey, noise=0.0, seed=0):
+        """The image with a date in an opaque box, as a camera's software draws it."""
+        grey = grey + np.random.default_rng(seed).normal(0, noise, grey.shape) if noise else grey.copy()
+        grey = np.clip(np.round(grey), 0, 255).astype(np.uint8)
+        cv2.rectangle(grey, (10, 150), (130, 185), 0, -1)
+        for line, text in enumerate(("2026-11-27", "10:45:03.2")):
+            cv2.putText(grey, text, (12, 165 + 15 * line), cv2.FONT_HERSHEY_SIMPLEX, 0.55, 255, 1)
+        return grey
+
+    def test_what_is_drawn_into_the_images_is_named(self):
+        motions = [(0, 0), (1.3, -0.4), (2.8, 0.7)]
+        for noise in (0, 2):
+            for k, (u, v) in enumerate(motions):
+                write_image(self.folder / f"text_{k}.png", self.burned_in(speckle(200, 260, u, v), noise, k))
+            done = self.succeed("track", *(f"text_{k}.png" for k in range(3)), "--subset", "15", "--step", "5",
+                                "--no-pictures", "--force")
+            still = [warning for warning in self.run_json()["warnings"] if "stand still" in warning]
+            self.assertEqual(len(still), 1, done.stderr)
+            self.assertIn(still[0], done.stderr)
+            left, right, top, bottom = map(int, re.search(r"x = (\d+) to (\d+), y = (\d+) to (\d+)", still[0]).groups())
+            self.assertTrue(5 <= left < right <= 135 and 145 <= top < bottom <= 190, still)
+            fields = self.fields()
+            unseen = (fields["status"][-1] == 0) & (np.hypot(fields["u"][-1], fields["v"][-1]) < 0.05)
+            self.assertGreater(unseen.sum(), 3)
+
+    def test_what_really_stands_still_is_not_taken_for_drawn(self):
+        """A camera's noise is different in every frame; the zero lines of rotations and gradients are thin."""
+        random = np.random.default_rng(7)
+        y, x = np.mgrid[0:200, 0:260].astype(float)
+        scenes = {"clamped": lambda k: np.where(x < 60, speckle(200, 260), speckle(200, 260, 1.4 * k, 0.3 * k)),
+                  "sheared": lambda k: speckle(200, 260, 0.02 * k * (y - 100), 0),
+                  "rotated": lambda k: speckle(200, 260, -0.02 * k * (y - 100), 0.02 * k * (x - 130)),
+                  "at rest": lambda k: speckle(200, 260)}
+        for name, scene in scenes.items():
+            for k in range(3):
+                write_image(self.folder / f"scene_{k}.png", np.clip(scene(k) + random.normal(0, 1.5, x.shape), 0, 255))
+            done = self.succeed("track", *(f"scene_{k}.png" for k in range(3)), "--subset", "15", "--step", "5",
+                                "--no-pictures", "--force")
+            self.assertEqual(self.run_json()["warnings"], [], name + done.stderr)
+
+    def test_another_orientation_is_named(self):
+        frames = self.sequence(SHIFTS[:3], pattern="photo_{}.png")
+        exif = b"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\3\0\0\0\0\0\0"
+        chunk = struct.pack(">I", len(exif)) + b"eXIf" + exif + struct.pack(">I", zlib.crc32(b"eXIf" + exif))
+        self.succeed("track", *frames, *QUICK)
+        self.assertEqual(self.run_json()["warnings"], [])
+        turned = cv2.rotate(cv2.imread(str(self.folder / frames[2]), cv2.IMREAD_GRAYSCALE), cv2.ROTATE_180)
+        data = cv2.imencode(".png", turned)[1].tobytes()
+        (self.folder / frames[2]).write_bytes(data[:33] + chunk + data[33:])
+        done = self.succeed("track", *frames, *QUICK, "--force")
+        self.assertEqual(self.run_json()["warnings"], [done.stderr.removeprefix("dic: warning: ").strip()])
+        self.assertIn("photo_2.png notes the orientation 3, photo_0.png the orientation 1", done.stderr)
+        self.assert_moved(self.fields(), 1, *SHIFTS[2], edge=4)
+
+    def test_a_frame_that_equals_the_reference(self):
+        frames = self.sequence([(0, 0), (0, 0)])
+        done = self.succeed("track", *frames, *QUICK)
+        self.assertNotIn("nan", done.stdout)
+
+    def test_control_characters_of_names_are_printed_as_text(self):
+        frames = self.sequence(SHIFTS[:2], pattern="a\n\x1b[31m{}\t.png")
+        (self.folder / "bad\nname.png").write_bytes(b"no image")
+        done = self.succeed("track", *frames, "bad\nname.png", *QUICK, code=3)
+        for text in (done.stdout, done.stderr):
+            self.assertNotIn("\x1b", text)
+        self.assertIn(r"a\n\x1b[31m1\t.png", done.stdout)
+        self.assertIn(r"bad\nname.png", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_pictures(self):
         frames = self.sequence([(0.1 * i, 0) for i in range(8)])

@@ -1,5 +1,5 @@
-/* A preloaded library in which call number DIC_TEST_AT of the function DIC_TEST_CALL (rename, remove, mkdir) on a
-   path with DIC_TEST_PATH in it ends the process as kill -9 does or, with DIC_TEST_ERROR=1, fails with EIO. */
+/* A preloaded library in which call number DIC_TEST_AT of the function DIC_TEST_CALL (rename, remove, mkdir, link,
+   symlink) on a path with DIC_TEST_PATH in it ends the process as kill -9 does or, with DIC_TEST_ERROR=1, fails with EIO. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,4 +33,14 @@ int remove(const char* path) {
 int mkdir(const char* path, mode_t mode) {
   if (is_broken("mkdir", path)) return -1;
   return ((int (*)(const char*, mode_t))dlsym(RTLD_NEXT, "mkdir"))(path, mode);
+}
+
+int link(const char* from, const char* to) {
+  if (is_broken("link", to)) return -1;
+  return ((int (*)(const char*, const char*))dlsym(RTLD_NEXT, "link"))(from, to);
+}
+
+int symlink(const char* target, const char* path) {
+  if (is_broken("symlink", path)) return -1;
+  return ((int (*)(const char*, const char*))dlsym(RTLD_NEXT, "symlink"))(target, path);
 }

@@ -106,6 +106,31 @@ class ProcessesTest(ProgramTest):
                 np.testing.assert_array_equal(a[name][()], b[name][()], name)
             self.assertEqual(list(a["VTKHDF"].attrs["WholeExtent"]), list(b["VTKHDF"].attrs["WholeExtent"]))
 
+    def test_strain_of_a_joined_result(self):
+        """The strain that replaces another one is the same as in a result of one process, and the rest stays."""
+        self.alone("--pictures", "none", "--fps", "10")
+        self.together(3, "-o", "out", "--pictures", "none", "--fps", "10")
+        before = self.fields("out")
+        for options in (["-o", "second"], ["--in-place"]):
+            self.succeed("strain", "out", "--strain-window", "7", *options)
+        self.succeed("strain", "alone", "--strain-window", "7", "--in-place")
+        one, second, out = (self.fields(folder) for folder in ("alone", "second", "out"))
+        same = one["status"] == out["status"]
+        for name in one:
+            np.testing.assert_array_equal(second[name], out[name], name)
+            if name.startswith(("e", "sigma_e", "von")):
+                np.testing.assert_allclose(out[name][same], one[name][same], rtol=0, atol=1e-5, err_msg=name)
+            else:
+                np.testing.assert_array_equal(out[name], before[name], name)
+        self.assertEqual(self.run_json("out")["settings"]["strain_window"], 7)
+        with h5py.File(self.folder / "out/result.vtkhdf") as file, h5py.File(self.folder / "alone/result.vtkhdf") as alone:
+            self.assertFalse(file["VTKHDF/PointData/exx"].is_virtual)
+            self.assertEqual(file["dic"].attrs["strain_window"], 7)
+            for name in ("VTKHDF/Steps/Values", "frame", "dic/frames"):
+                np.testing.assert_array_equal(file[name][()], alone[name][()], name)
+        self.succeed("plot", "second", "--field", "exx", "-o", "figures")
+        self.succeed("probe", "second", "--point", "80,60", "-o", "probe")
+
     def test_the_folder_can_move(self):
         self.together(2, "-o", "out", "--pictures", "none")
         (self.folder / "out").rename(self.folder / "elsewhere")

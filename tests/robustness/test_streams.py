@@ -1,5 +1,6 @@
 """Full or closed standard streams, whose output must not end up in files: python test_streams.py DIC"""
 
+import os
 import shutil
 import subprocess
 
@@ -29,6 +30,18 @@ class StreamsTest(ProgramTest):
                 self.assertIn("could not be written", done.stderr)
                 shutil.rmtree(self.folder / "new", ignore_errors=True)
         self.assertEqual(len(self.run_json()["frames"]), 1)  # the result itself is complete
+
+    def test_a_reader_that_ends(self):
+        """As `| head`: the program ends soon and says nothing, whether its parent ignores SIGPIPE or not."""
+        environment = {**os.environ, "TMPDIR": str(self.folder)}
+        for arguments in ("validate --quick", "bench correlate --list", "track --help", "help track", "info"):
+            for parent in ("", "trap '' PIPE; "):
+                command = f'set -o pipefail; {parent}("{dic_program.PROGRAM}" {arguments}; echo $? > code) | true'
+                done = subprocess.run(["bash", "-c", command], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
+                                      text=True, timeout=60, env=environment)
+                self.assertEqual(done.stderr, "", arguments + parent)
+                self.assertIn((self.folder / "code").read_text().strip(), ("0", "141"), arguments)
+                self.assertEqual([path.name for path in self.folder.iterdir()], ["code"])
 
     def test_closed_streams(self):
         """Output of libraries must not end up in files whose descriptors have the numbers of closed streams."""

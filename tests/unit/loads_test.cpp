@@ -20,7 +20,11 @@ class Loads : public Io {
   static ProbeHistory history(int frames, const std::string& time_unit = "1") {
     ProbeHistory history;
     history.time_unit = time_unit;
-    for (int f = 0; f < frames; ++f) history.frames.emplace_back().time = f + 1.0;
+    for (int f = 1; f <= frames; ++f) {
+      ProbeFrame& frame = history.frames.emplace_back();
+      frame.time = f;
+      frame.number = f;
+    }
     return history;
   }
   static std::string usage_error(ProbeHistory h, const LoadTable& table, double section = 0) {
@@ -161,11 +165,14 @@ TEST_F(Loads, InOrderMayHaveARowForTheReference) {
   EXPECT_NE(h.load_note.find("reference"), std::string::npos);
   for (const char* text : {"F\n5\n6\n", "F\n1\n2\n3\n4\n5\n"})
     EXPECT_NE(usage_error(h, read(text)).find("rows for 3 frames"), std::string::npos);
-  h.frames.erase(h.frames.begin() + 1);  // the second frame could not be read
-  add_loads(h, read("F\n5\n6\n7\n"));
-  EXPECT_EQ(h.loads, (std::vector<double>{5, 7}));
-  add_loads(h, read("F\n0\n5\n6\n7\n"));
-  EXPECT_EQ(h.loads, (std::vector<double>{5, 7}));
+  for (const char* unit : {"1", "s"}) {
+    h = history(3, unit);
+    h.frames.erase(h.frames.begin() + 1);  // the second frame could not be read
+    for (const char* text : {"F\n5\n6\n7\n", "F\n0\n5\n6\n7\n", "frame,F\n1,5\n2,6\n3,7\n"}) {
+      add_loads(h, read(text));
+      EXPECT_EQ(h.loads, (std::vector<double>{5, 7})) << text << unit;
+    }
+  }
 }
 
 TEST_F(Loads, StressNeedsAForce) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "image/opencv/video_container.hpp"
 #include "support/image_files.hpp"
 #include "support/tiff_bytes.hpp"
 
@@ -307,6 +308,41 @@ TEST_F(Containers, KnowTheTimesOfFramesWhoseRateVaries) {
     ASSERT_TRUE(source->time(k));
     EXPECT_NEAR(*source->time(k), times[k], 1e-9) << k;
   }
+}
+
+/// A movie without frames, and two fragments with three each, of a track that another one precedes. Frames
+/// are decoded in another order than shown, as with B-frames; the second fragment says when it begins.
+Bytes fragmented_film() {
+  const Bytes matrix = numbers({0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000});
+  const auto track = [&](int id, const char* kind) {
+    return box("trak", box("tkhd", numbers({15, 0, 0, id, 0, 0, 0, 0, 0, 0}) + matrix + numbers({0, 0})) +
+                           box("mdia", box("mdhd", numbers({0, 0, 0, 1000, 0, 0})) +
+                                           box("hdlr", numbers({0, 0}) + kind + Bytes(13, '\0')) +
+                                           box("minf", box("stbl", box("stts", numbers({0, 0}))))));
+  };
+  const Bytes extends =
+      box("mvex", box("trex", numbers({0, 1, 1, 7, 0, 0})) + box("trex", numbers({0, 2, 1, 40, 0, 0})));
+  const Bytes movie =
+      box("moov", box("mvhd", numbers({0, 0, 0, 1000, 0, 0x10000, 0, 0, 0}) + matrix + Bytes(28, '\0')) +
+                      track(1, "soun") + track(2, "vide") + extends);
+  const Bytes sound = box("traf", box("tfhd", numbers({0, 1})) + box("trun", numbers({0, 9})));
+  const Bytes first =
+      box("traf", box("tfhd", numbers({0x020000, 2})) +
+                      box("trun", numbers({0xa01, 3, 0, 1, 40, 1, 120, 1, 0})));  // size, shift
+  const Bytes second =
+      box("traf", box("tfhd", numbers({0x02000a, 2, 1, 100})) + box("tfdt", numbers({0, 200})) +
+                      box("trun", numbers({0x01000b01, 3, 0, 100, 1, 0, 50, 1, 250, 100, 1, -50})) +
+                      box("trun", numbers({0, 1})));
+  return box("ftyp", "isom") + movie + box("moof", sound + first) + box("mdat", "") +
+         box("moof", second + sound);
+}
+
+TEST_F(Containers, KnowTheTimesOfFragmentsInTheOrderOfDisplay) {
+  const image::VideoContainer found = image::inspect_video(put("a.mp4", fragmented_film()));
+  EXPECT_FALSE(found.counts_frames);
+  const std::vector<double> times = {0, 0.04, 0.12, 0.16, 0.26, 0.41, 0.51};
+  ASSERT_EQ(found.times.size(), times.size());
+  for (std::size_t k = 0; k < times.size(); ++k) EXPECT_NEAR(found.times[k], times[k], 1e-12) << k;
 }
 
 /// A Matroska film of Motion JPEG whose duration, as OpenCV reads it, would be 100 frames.

@@ -10,18 +10,18 @@ export const MAPS = Object.keys(ANCHORS);
 
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
-/** 256 colours, [r, g, b] one after the other. */
-export function table(name) {
-  const anchors = (ANCHORS[name] ?? ANCHORS.viridis).map(rgb);
-  const colours = new Uint8Array(256 * 3);
-  for (let i = 0; i < 256; ++i) {
-    const at = (i / 255) * (anchors.length - 1);
-    const k = Math.min(Math.floor(at), anchors.length - 2);
-    for (let c = 0; c < 3; ++c)
-      colours[3 * i + c] = Math.round(anchors[k][c] + (at - k) * (anchors[k + 1][c] - anchors[k][c]));
-  }
-  return colours;
+/** [r, g, b] at a place from 0 to 1. */
+export function colourAt(name, place) {
+  const anchors = anchorsOf(name).map(rgb), at = place * (anchors.length - 1);
+  const k = Math.min(Math.floor(at), anchors.length - 2);
+  return anchors[k].map((value, c) => Math.round(value + (at - k) * (anchors[k + 1][c] - value)));
 }
+
+/** Evenly spaced colours as CSS writes them; those between follow linearly. */
+export const anchorsOf = (name) => ANCHORS[name] ?? ANCHORS.viridis;
+
+/** 256 colours, [r, g, b] one after the other. */
+export const table = (name) => Uint8Array.from(Array.from({length: 256}, (_, i) => colourAt(name, i / 255)).flat());
 
 const LEAST_SIDE = 0.15;
 

@@ -1,8 +1,9 @@
 // Layers of the stage: image, field, contour lines, vectors, grid.
 
 import {contourLines} from "dic/contours.js";
-import {STATUS_COLOURS, table} from "dic/colours.js";
+import {STATUS_COLOURS, anchorsOf, table} from "dic/colours.js";
 import {principal, principalAngle} from "dic/quantities.js";
+import {isDark} from "dic/theme.js";
 import {niceBelow, ticks} from "dic/ticks.js";
 
 const LABEL_ROOM = 55;  // screen px between the labels of contour lines
@@ -289,7 +290,7 @@ export class LegendLayer {
     const size = stage.width > 1400 ? 1.35 : 1;  // a large screen is further away
     const area = {width: stage.width / size, height: stage.height / size, perPx: stage.view.scale / size};
     context.scale(size, size);
-    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    const dark = isDark();
     this.paper = dark ? "#1c2229e0" : "#ffffffd8";
     this.ink = dark ? "#e4e9ef" : "#111";
     if (this.legend) this.#drawBar(context, area);
@@ -309,12 +310,10 @@ export class LegendLayer {
     context.fillText(title, left - 6, 21, 100);
     context.font = "12px system-ui, sans-serif";
     if (shown) return this.#drawNames(context, shown, left, top);
-    const colours = table(map);
-    for (let i = 0; i < height; ++i) {
-      const c = 3 * Math.round(255 * (1 - i / (height - 1)));
-      context.fillStyle = `rgb(${colours[c]} ${colours[c + 1]} ${colours[c + 2]})`;
-      context.fillRect(left - 4, top + i, 16, 1.5);
-    }
+    const colours = context.createLinearGradient(0, top + height, 0, top);
+    anchorsOf(map).forEach((colour, k, all) => colours.addColorStop(k / (all.length - 1), colour));
+    context.fillStyle = colours;
+    context.fillRect(left - 4, top, 16, height);
     context.fillStyle = this.ink;
     for (const {value, text} of ticks(range.min, range.max, 5)) {
       const y = top + ((range.max - value) / (range.max - range.min)) * height;

@@ -1,6 +1,8 @@
 // Starts the page: in the browser window of `dic view`, or as a report that stands alone.
 
-import {$, say} from "dic/dom.js";
+import {isDark, onTheme, switchTheme} from "dic/theme.js";
+import {$, download, openText, say} from "dic/dom.js";
+import {Project} from "dic/project.js";
 import {reportPage} from "dic/report_page.js";
 import {ReportSource} from "dic/report_source.js";
 import {Result} from "dic/result.js";
@@ -15,8 +17,43 @@ const embedded = $("report-data");
 const source = embedded ? new ReportSource(JSON.parse(embedded.textContent)) : new ServerSource();
 const area = stage();
 const timeBar = new TimeBar();
-const results = new ResultsPage(source, area, timeBar);
+const project = new Project(collect, restore, () => {
+  $("undo").disabled = !project.canUndo;
+  $("redo").disabled = !project.canRedo;
+});
+const results = new ResultsPage(source, area, timeBar, () => project.changed());
 let setup = null;
+
+function collect() {
+  return {settings: setup?.collect() ?? null, ...results.collect()};
+}
+
+async function restore(state) {
+  if (setup && state.settings) setup.restore(state.settings);
+  await results.restore(state);
+}
+
+function openProject() {
+  openText(".dicproject,.json,application/json", async (content, name) => {
+    try {
+      await project.open(content);
+      say(`Project of ${name}.`);
+    } catch (error) {
+      say(error.message, "error");
+    }
+  });
+}
+
+const KEPT_TAB = `dic-tab ${location.pathname}`;
+
+/** The page that was shown before the browser loaded it again; nothing in a new window. */
+function keptTab() {
+  try {
+    return sessionStorage.getItem(KEPT_TAB);
+  } catch {
+    return null;
+  }
+}
 
 function show(name) {
   for (const tab of ["setup", "results", "report"]) {
@@ -25,8 +62,11 @@ function show(name) {
   }
   $("stage").hidden = name === "report";
   timeBar.play(false);
-  $("plots").hidden = name !== "results" || results.probes.all.length === 0;
+  $("plots").hidden = name !== "results" || results.live || results.probes.all.length === 0;
   document.body.dataset.tab = name;
+  try {
+    sessionStorage.setItem(KEPT_TAB, name);
+  } catch { /* the browser keeps nothing */ }
   if (name === "setup") setup.activate();
   else if (name === "results") results.activate();
 }
@@ -65,6 +105,7 @@ async function follow(result) {
 }
 
 async function openLive(result) {
+  results.live = true;
   $("panel-results").replaceChildren(results.panel);
   $("tab-results").disabled = false;
   if (!results.image.image) await results.openImage();
@@ -74,6 +115,7 @@ async function openLive(result) {
 }
 
 async function start() {
+  const tab = keptTab();
   const state = await source.state();
   $("title").textContent = state.title;
   document.title = `${state.title} – dic`;
@@ -81,23 +123,47 @@ async function start() {
   $("tab-results").disabled = $("tab-report").disabled = !state.result;
   if (state.reference && !state.report) {
     enable("setup");
-    setup = new SetupPage(source, state, area, timeBar, {onlive: openLive, onresult: openResult});
+    setup = new SetupPage(source, state, area, timeBar, {onlive: openLive, onresult: openResult, onchange: () => project.changed()});
     setup.panel.querySelector("#run").addEventListener("click", () => { openLive.shown = false; });
     $("panel-setup").replaceChildren(setup.panel);
     await setup.open();
     show("setup");
   }
   if (state.result) await openResult();
+  project.begin();
+  await project.restore();
+  if (tab && !$(`tab-${tab}`).hidden && !$(`tab-${tab}`).disabled) show(tab);
   if (state.running) setup.watch().catch((error) => say(error.message, "error"));
 }
 
+/** True for controls in which a key writes. */
+const takesText = (element) => element.matches("textarea, input:not([type=checkbox], [type=range])");
+
 document.addEventListener("keydown", (event) => {
-  if (/^(input|textarea|select|button|summary)$/i.test(event.target.tagName) || $("time").hidden) return;
-  if (event.key === " ") $("play").click();
-  else if (event.key === "," || event.key === ".") timeBar.step(event.key === "." ? 1 : -1);
-  else return;
+  if (takesText(event.target)) return;
+  const key = event.key.toLowerCase();
+  if (event.ctrlKey || event.metaKey) {
+    if (key === "z") event.shiftKey ? project.redo() : project.undo();
+    else if (key === "y") project.redo();
+    else return;
+  } else if ((key === "," || key === ".") && timeBar.hasFrames) {
+    timeBar.step(key === "." ? 1 : -1);
+  } else if (key === " " && timeBar.hasFrames && !event.target.matches("button, select, summary, input")) {
+    $("play").click();
+  } else {
+    return;
+  }
   event.preventDefault();
 });
+$("undo").addEventListener("click", () => project.undo());
+$("redo").addEventListener("click", () => project.redo());
+$("save-project").addEventListener("click", () => download("test.dicproject", project.text(), "application/json"));
+$("open-project").addEventListener("click", openProject);
+$("theme").addEventListener("click", switchTheme);
+const nameTheme = () => $("theme").setAttribute("aria-label", isDark() ? "Switch to light" : "Switch to dark");
+onTheme(nameTheme);
+nameTheme();
+$("message").addEventListener("click", () => say(""));
 $("zoom-in").addEventListener("click", () => area.zoom(1.25));
 $("zoom-out").addEventListener("click", () => area.zoom(0.8));
 $("zoom-fit").addEventListener("click", () => area.fit());

@@ -1,5 +1,7 @@
 // Plots with Chart.js, which the page loads before this module.
 
+import {onTheme} from "dic/theme.js";
+
 const MARK = "shown frame";
 
 const theme = () => {
@@ -8,7 +10,10 @@ const theme = () => {
 };
 
 export class Plot {
+  #shown = null;
+
   constructor(canvas, onclick = () => {}) {
+    onTheme(() => this.#shown && this.show(...this.#shown));
     this.chart = new Chart(canvas, {
       type: "scatter",
       data: {datasets: []},
@@ -22,16 +27,18 @@ export class Plot {
   }
 
   /**
-   * curves: [{label, colour, points: [{x, y}], axis: "y" | "y2", dashed}]; axes: {x, y, y2}: titles; mark: an x where a
-   * line is drawn, or nothing.
+   * curves: [{label, colour, points: [{x, y}], axis: "y" | "y2", dashed}]; axes: {x, y, y2}: titles, {whole}: whether x is
+   * counted; mark: an x where a line is drawn, or nothing.
    */
   show(curves, axes, mark = null) {
+    this.#shown = [curves, axes, mark];
     const {text, line} = theme();
     const axis = (title, position, grid = true) => ({
       type: "linear", position, title: {display: true, text: title, color: text}, ticks: {color: text, maxTicksLimit: 8},
       grid: {color: line, drawOnChartArea: grid},
     });
     const scales = {x: {...axis(axes.x, "bottom"), bounds: "data"}};
+    if (axes.whole) scales.x.ticks.precision = 0;
     if (curves.some((curve) => curve.axis !== "y2")) scales.y = axis(axes.y, "left");
     if (curves.some((curve) => curve.axis === "y2")) scales.y2 = axis(axes.y2, "right", !scales.y);
     this.chart.options.scales = scales;

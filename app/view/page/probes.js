@@ -3,6 +3,8 @@
 import {CURVES} from "dic/colours.js";
 import {parse, round, text} from "dic/shapes.js";
 
+const BEND_PX = 8;  // px of the image
+
 export const PROBE_KINDS = {
   point: {label: "Point", corners: 1}, extensometer: {label: "Extensometer", corners: 2},
   line: {label: "Line cut", corners: 2}, area: {label: "Area", corners: 0},
@@ -14,10 +16,11 @@ export class Probes {
   kind = null;  // kind of the probe that is being placed
   cursor = "grab";
   onplaced = () => {};
+  /** {to(place), from(place)}: where the material of a place of the reference is drawn, and back. */
+  motion = null;
   #draft = null;
   #held = null;
   #hover = null;
-  #numbers = {};
 
   constructor(stage, onchange) {
     this.stage = stage;
@@ -32,9 +35,8 @@ export class Probes {
   }
 
   add(kind, points) {
-    const n = (this.#numbers[kind] = (this.#numbers[kind] ?? 0) + 1);
-    const colour = CURVES[this.all.length % CURVES.length];
-    this.all.push({kind, points, colour, name: `${PROBE_KINDS[kind].label.toLowerCase()} ${n}`});
+    const colour = CURVES.find((free) => !this.all.some((probe) => probe.colour === free)) ?? CURVES[this.all.length % CURVES.length];
+    this.all.push({kind, points, colour, name: this.#newName(kind)});
     this.#draft = null;
     this.place(null);
     this.onchange();
@@ -59,21 +61,37 @@ export class Probes {
     return true;
   }
 
+  /** The probes as a project keeps them. */
+  plain() { return this.all.map(({kind, points, colour, name}) => ({kind, points, colour, name})); }
+
+  restore(probes) {
+    this.#draft = this.#held = null;
+    this.all = structuredClone(probes);
+    this.onchange();
+    this.stage.redraw();
+  }
+
+  #newName(kind) {
+    const label = PROBE_KINDS[kind].label.toLowerCase();
+    for (let n = 1; ; ++n) if (!this.all.some(({name}) => name === `${label} ${n}`)) return `${label} ${n}`;
+  }
+
   // Pointer ---------------------------------------------------------------------------------------
 
-  /** A place in the image, tenths of a pixel. */
-  #inside({x, y}) {
+  /** The place in the reference, tenths of a pixel, of one that was pointed at. */
+  #inside(pointed) {
+    const {x, y} = this.motion?.from(pointed) ?? pointed;
     const {width, height} = this.stage.image;
     return {x: round(Math.min(Math.max(x, 0), width - 1)), y: round(Math.min(Math.max(y, 0), height - 1))};
   }
 
-  down(place, event) {
-    const at = this.#inside(place);
+  down(place) {
     if (!this.kind) return this.#grab(place);
+    const at = this.#inside(place);
     const {corners} = PROBE_KINDS[this.kind];
     if (corners === 1) this.add(this.kind, [at]);
     else if (corners === 2) this.#draft = [at, at];
-    else if (event.detail < 2) {
+    else if (!this.#draft || !this.#near(this.#draft.at(-1), place)) {  // not the second press of a double click
       const closes = this.#draft?.length > 2 && this.#near(this.#draft[0], place);
       closes ? this.add("area", this.#draft) : (this.#draft ??= []).push(at);
     }
@@ -115,7 +133,10 @@ export class Probes {
     return true;
   }
 
-  #near(corner, place) {
+  #drawn(place) { return this.motion?.to(place) ?? place; }
+
+  #near(of, place) {
+    const corner = this.#drawn(of);
     return Math.hypot(corner.x - place.x, corner.y - place.y) * this.stage.view.scale < 9;
   }
 
@@ -134,17 +155,29 @@ export class Probes {
   draw(context, stage) {
     for (const probe of this.all) this.#drawOne(context, stage, probe.kind, probe.points, probe.colour, probe.name);
     if (!this.#draft) return;
-    const points = this.kind === "area" && this.#hover ? [...this.#draft, this.#hover] : this.#draft;
+    const points = this.kind === "area" && this.#hover ? [...this.#draft, this.#inside(this.#hover)] : this.#draft;
     this.#drawOne(context, stage, this.kind, points, "#ffffff", "");
   }
 
+  /** Places along the sides, close enough together to show how the material has bent them. */
+  #along(points, closed) {
+    if (!this.motion) return points;
+    return points.flatMap((a, k) => {
+      const b = points[k + 1] ?? (closed ? points[0] : null);
+      if (!b) return [a];
+      const parts = Math.max(1, Math.ceil(Math.hypot(b.x - a.x, b.y - a.y) / BEND_PX));
+      return Array.from({length: parts}, (_, i) => ({x: a.x + (i / parts) * (b.x - a.x), y: a.y + (i / parts) * (b.y - a.y)}));
+    });
+  }
+
   #drawOne(context, stage, kind, points, colour, name) {
-    const corners = points.map((point) => stage.toScreen(point));
+    const onScreen = (point) => stage.toScreen(this.#drawn(point));
+    const corners = points.map(onScreen), path = this.#along(points, kind === "area").map(onScreen);
     for (const [width, style] of [[4.5, "#ffffffc0"], [2.2, colour]]) {
       context.strokeStyle = style;
       context.lineWidth = width;
       context.beginPath();
-      corners.forEach(({x, y}, k) => (k === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
+      path.forEach(({x, y}, k) => (k === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
       if (kind === "area") context.closePath();
       context.stroke();
     }

@@ -1,4 +1,4 @@
-// Drawing and changing the region of interest with the mouse, with undo. Also the line of known length.
+// Drawing and changing the region of interest with the mouse. Also the line of known length.
 
 import {boundingBox, contains, isInside, outline, round, shape} from "dic/shapes.js";
 
@@ -13,8 +13,6 @@ export class RegionEditor {
   grid = {subset: 33, step: 5, show: true};
   scaleLine = null;
   cursor = "crosshair";
-  #past = [];
-  #future = [];
   #draft = null;  // corners of the shape that is being drawn
   #held = null;   // corner or shape that the pointer moves
   #hover = null;
@@ -32,26 +30,18 @@ export class RegionEditor {
     this.stage.setTool(this);
   }
 
-  // Undo ------------------------------------------------------------------------------------------
+  // Shapes ----------------------------------------------------------------------------------------
 
   change(make) {
-    this.#past.push(JSON.stringify(this.shapes));
-    this.#future = [];
     make();
     this.onchange();
     this.stage.redraw();
   }
 
-  undo() { this.#travel(this.#past, this.#future); }
-  redo() { this.#travel(this.#future, this.#past); }
-
-  #travel(from, to) {
-    if (from.length === 0) return;
-    to.push(JSON.stringify(this.shapes));
-    this.shapes = JSON.parse(from.pop());
+  replace(shapes) {
+    this.#draft = this.#held = null;
     this.selected = -1;
-    this.onchange();
-    this.stage.redraw();
+    this.change(() => { this.shapes = shapes; });
   }
 
   add(made) {
@@ -76,11 +66,11 @@ export class RegionEditor {
     return {x: round(Math.min(Math.max(x, 0), width - 1)), y: round(Math.min(Math.max(y, 0), height - 1))};
   }
 
-  down(place, event) {
+  down(place) {
     const at = this.#clamped(place);
     if (this.mode === "select") return this.#grab(place);
     if (this.mode === "polygon") {
-      if (event.detail > 1) return true;  // the second press of a double click
+      if (this.#draft && this.#near(this.#draft.at(-1), place)) return true;  // the second press of a double click
       const closes = this.#draft?.length > 2 && this.#near(this.#draft[0], place);
       if (closes) this.#finishPolygon();
       else (this.#draft ??= []).push(at);
@@ -124,10 +114,7 @@ export class RegionEditor {
   }
 
   key(event) {
-    const control = event.ctrlKey || event.metaKey;
-    if (control && event.key.toLowerCase() === "z") event.shiftKey ? this.redo() : this.undo();
-    else if (control && event.key.toLowerCase() === "y") this.redo();
-    else if (event.key === "Escape" && this.#draft) this.#draft = null;
+    if (event.key === "Escape" && this.#draft) this.#draft = null;
     else if (event.key === "Enter" && this.#draft?.length > 2) this.#finishPolygon();
     else if (event.key === "Backspace" && this.mode === "polygon" && this.#draft) this.#draft.pop();
     else if ((event.key === "Delete" || event.key === "Backspace") && this.selected >= 0) this.remove();
@@ -162,8 +149,6 @@ export class RegionEditor {
   #hold(held) {
     this.selected = held.index;
     this.#held = held;
-    this.#past.push(JSON.stringify(this.shapes));
-    this.#future = [];
     this.onchange();
     this.stage.redraw();
     return true;
@@ -187,7 +172,7 @@ export class RegionEditor {
   /** A new corner on the side of the selected polygon that is next. */
   #insertCorner(place) {
     const made = this.shapes[this.selected];
-    if (made?.kind !== "polygon") return;
+    if (made?.kind !== "polygon" || made.points.some((corner) => this.#near(corner, place))) return;
     const distance = (k) => toSegment(place, made.points[k], made.points[(k + 1) % made.points.length]);
     const sides = made.points.map((_, k) => k).sort((a, b) => distance(a) - distance(b));
     this.change(() => made.points.splice(sides[0] + 1, 0, this.#clamped(place)));

@@ -3,14 +3,25 @@
 import {MAPS, automaticMap, rangeFor} from "dic/colours.js";
 import {$, csv, download, h, labelled, number, openText, say, section, select} from "dic/dom.js";
 import {FORCE_UNITS, forcesOfFrames, onlyColumn, parseTable} from "dic/forces.js";
+import {drawHistogram} from "dic/histogram.js";
 import {ContourLayer, FieldLayer, ImageLayer, LegendLayer, VectorLayer} from "dic/layers.js";
 import {Plot} from "dic/plots.js";
 import {PROBE_KINDS, Probes, corners} from "dic/probes.js";
 import {STRAINS, STRAIN_UNITS, available, ofProbe, quantity, unitOf} from "dic/quantities.js";
 import {facts} from "dic/setup_page.js";
+import {onTheme} from "dic/theme.js";
 import {ticks} from "dic/ticks.js";
 
 const CURRENT = "current", REFERENCE = "reference";
+const INVERSE_STEPS = 6;  // of the fixed-point iteration from a moved place back to the reference
+
+/** Differences of values over time, by the frames before and after. */
+function rates(values, times) {
+  return values.map((_, k) => {
+    const from = Math.max(k - 1, 0), to = Math.min(k + 1, values.length - 1);
+    return (values[to] - values[from]) / (times[to] - times[from]);
+  });
+}
 
 export class ResultsPage {
   image = new ImageLayer();
@@ -21,15 +32,16 @@ export class ResultsPage {
   profiles = []; // profiles of the lines, as drawn
   profileTurn = 0;
   look = {quantity: "u", map: "auto", range: "all", min: 0, max: 1, strainUnit: "1", contourCount: 8, background: REFERENCE,
-    where: REFERENCE, hideOutliers: false};
+    where: REFERENCE, hideOutliers: false, opacity: 0.75, smooth: true, contours: false, vectors: "none", vectorScale: 0, rate: false};
   frame = 0;
   live = false;
   forces = null;
   #shown = 0;      // counts requests, so that a slow one does not replace a later one
   #histories = 0;
 
-  constructor(source, stage, timeBar) {
-    Object.assign(this, {source, stage, timeBar});
+  /** onchange(): the user has changed what a project keeps. */
+  constructor(source, stage, timeBar, onchange) {
+    Object.assign(this, {source, stage, timeBar, onchange});
     this.probes = new Probes(stage, () => this.#probesChanged());
     this.probes.onplaced = () => say("");
     this.panel = h("div", {});
@@ -40,6 +52,8 @@ export class ResultsPage {
     $("save-history").addEventListener("click", () => this.#saveHistory());
     $("save-profile").addEventListener("click", () => this.#saveProfile());
     $("save-stress").addEventListener("click", () => this.#saveStress());
+    onTheme(() => { this.stage.redraw(); this.#drawHistogram(); });
+    this.histogramSize = new ResizeObserver(() => this.#drawHistogram());
   }
 
   /** A result; live: that of a run under way, with one frame. */
@@ -52,6 +66,24 @@ export class ResultsPage {
     if (first || !live) this.#build();
     await this.refresh();
     if (!live) this.#probesChanged();
+  }
+
+  // Project ---------------------------------------------------------------------------------------
+
+  collect() { return {look: {...this.look}, probes: this.probes.plain(), forces: this.forces && this.#plainForces()}; }
+
+  async restore({look, probes, forces}) {
+    Object.assign(this.look, look);
+    this.forces = forces ? {...forces, table: parseTable(forces.text)} : null;
+    this.probes.restore(probes ?? []);
+    if (!this.result) return;
+    this.#build();
+    await this.refresh();
+  }
+
+  #plainForces() {
+    const {table, ...plain} = this.forces;
+    return plain;
   }
 
   /** More frames of the result. Whoever looks at the last one sees the new last one. */
@@ -86,11 +118,11 @@ export class ResultsPage {
 
   #build() {
     const {look} = this;
-    const set = (name) => (value) => { look[name] = value; this.refresh(); };
+    const set = (name) => (value) => { look[name] = value; this.onchange(); return this.refresh(); };
     const box = (id, label, checked, change) => h("label", {class: "check"},
       h("input", {type: "checkbox", id, checked, onchange: (event) => change(event.target.checked)}), h("span", {}, label));
     const limit = (name) => h("input", {type: "text", id: `range-${name}`, class: "short", "aria-label": `${name}imum`,
-      value: "", onchange: (event) => { look[name] = Number(event.target.value); look.range = "fixed"; this.#sync(); this.refresh(); }});
+      value: look.range === "fixed" ? number(look[name], 4) : "", onchange: (event) => this.#limit(name, event.target.value.trim())});
     const quantities = available(this.result.meta.arrays);
     if (!quantities.some((q) => q.id === look.quantity)) look.quantity = quantities[0]?.id ?? "u";
     this.rangeSelect = select([["all", "one for all frames"], ["frame", "each frame its own"], ["fixed", "fixed"]], look.range,
@@ -105,27 +137,33 @@ export class ResultsPage {
           this.#sync();
           this.refresh();
           this.#probesChanged();
-        }, {id: "quantity"})),
-        labelled("opacity", h("input", {type: "range", id: "opacity", min: 0, max: 1, step: 0.05, value: this.field.opacity,
-          oninput: (event) => { this.field.opacity = Number(event.target.value); this.stage.redraw(); }})),
-        labelled("colours", select([["auto", "automatic"], ...MAPS.map((map) => [map, map])], look.map, set("map"), {id: "map"})),
-        labelled("range", this.rangeSelect),
+        }, {id: "quantity"}), "The field over the image, and what the probes draw over time"),
+        labelled("opacity", h("input", {type: "range", id: "opacity", min: 0, max: 1, step: 0.05, value: look.opacity,
+          oninput: (event) => { this.field.opacity = Number(event.target.value); this.stage.redraw(); },
+          onchange: (event) => set("opacity")(Number(event.target.value))}), "How much of the image the colours cover"),
+        labelled("colours", select([["auto", "automatic"], ...MAPS.map((map) => [map, map])], look.map, set("map"), {id: "map"}),
+          "Automatic: blue and red around zero, viridis for values on one side of it"),
+        labelled("range", this.rangeSelect, "Which values the ends of the colours stand for"),
         h("div", {class: "row"}, limit("min"), h("span", {}, "to"), limit("max")),
         labelled("strain in", select(Object.keys(STRAIN_UNITS).map((unit) => [unit, unit === "1" ? "1 (no unit)" : unit]),
-          look.strainUnit, (unit) => { set("strainUnit")(unit); this.#probesChanged(); }, {id: "strain-unit"})),
+          look.strainUnit, (unit) => { this.#convertRange(unit); set("strainUnit")(unit); this.#probesChanged(); }, {id: "strain-unit"}),
+          "Unit of strains, in the colours, the curves and the saved tables"),
         labelled("image", select([[REFERENCE, "reference"], ...(this.result.meta.has_images ? [[CURRENT, "current frame"]] : [])],
-          look.background, set("background"), {id: "background"})),
-        labelled("shape", select([[REFERENCE, "undeformed"], [CURRENT, "deformed"]], look.where, set("where"), {id: "where"})),
-        box("smooth", "smooth colours", this.field.smooth, (on) => { this.field.smooth = on; this.stage.redraw(); }),
+          look.background, set("background"), {id: "background"}), "The picture under the colours"),
+        labelled("shape", select([[REFERENCE, "undeformed"], [CURRENT, "deformed"]], look.where, set("where"), {id: "where"}),
+          "Undeformed: at the places of the reference. Deformed: where the material is in this frame, probes too"),
+        box("smooth", "smooth colours", look.smooth, set("smooth")),
         box("outliers", "hide outliers", look.hideOutliers, set("hideOutliers"))),
       section("Lines and arrows", false,
-        box("contours", "contour lines", this.contours.enabled, (on) => { this.contours.enabled = on; this.refresh(); }),
-        labelled("about so many", h("input", {type: "number", id: "contour-count", min: 1, max: 30, value: look.contourCount,
-          onchange: (event) => set("contourCount")(Math.min(30, Math.max(1, Number(event.target.value))))})),
+        box("contours", "contour lines", look.contours, set("contours")),
+        labelled("contour levels", h("input", {type: "number", id: "contour-count", min: 1, max: 30, value: look.contourCount,
+          onchange: (event) => set("contourCount")(Math.min(30, Math.max(1, Number(event.target.value))))}),
+          "About how many; their values are round numbers"),
         labelled("vectors", select([["none", "none"], ["displacement", "displacement"], ["principal", "principal strains"]],
-          this.vectors.kind, (kind) => { this.vectors.kind = kind; this.refresh(); }, {id: "vectors"})),
-        labelled("enlarged", select([["0", "to be seen"], ["1", "1 ×"], ["10", "10 ×"], ["100", "100 ×"], ["1000", "1000 ×"]],
-          String(this.vectors.factor), (factor) => { this.vectors.factor = Number(factor); this.stage.redraw(); }, {id: "enlarged"}))),
+          look.vectors, set("vectors"), {id: "vectors"})),
+        labelled("scale", select([["0", "auto"], ["1", "1 ×"], ["10", "10 ×"], ["100", "100 ×"], ["1000", "1000 ×"]],
+          String(look.vectorScale), (factor) => set("vectorScale")(Number(factor)), {id: "vector-scale"}),
+          "How much longer than the displacement the arrows are; auto: the longest has 40 pixels of the screen")),
       section("Probes", true,
         h("div", {class: "tools", role: "toolbar"}, Object.entries(PROBE_KINDS).map(([kind, {label}]) =>
           h("button", {type: "button", id: `probe-${kind}`, onclick: () => {
@@ -133,16 +171,45 @@ export class ResultsPage {
             say(kind === "area" ? "Click the corners; double click closes the area." :
               kind === "point" ? "Click the place." : "Drag from end to end.");
           }}, label))),
-        this.probeList),
+        this.probeList,
+        box("rate", "curves as rates of change", look.rate, (on) => { look.rate = on; this.onchange(); this.#drawPlots(); })),
       section("Stress and strain", false,
         h("p", {class: "hint"}, "Forces of the test from a CSV file, against the strain of the probes."),
         h("div", {class: "row"}, h("button", {type: "button", id: "load-forces", onclick: () => this.#openForces()}, "Open forces…")),
         (this.forceBox = h("div", {id: "force-columns"}))),
-      section("This frame", true, this.frameFacts),
+      section("This frame", true, this.frameFacts,
+        (this.histogram = h("canvas", {id: "histogram", role: "img", "aria-label": "Histogram of the values of this frame"}))),
       h("div", {class: "row end"}, h("button", {type: "button", id: "save-picture", onclick: () => this.#savePicture()},
         "Save picture")));
+    this.histogramSize.disconnect();
+    this.histogramSize.observe(this.histogram);
     this.#listProbes();
     this.#buildForces();
+  }
+
+  /** An end of the range as typed; an empty one leaves the range to the values. */
+  #limit(name, text) {
+    const {look} = this, other = name === "min" ? "max" : "min", value = Number(text.replace(",", "."));
+    if (!Number.isFinite(value)) return say(`The range cannot end at "${text}": it has to be a number.`, "error");
+    if (text !== "") {
+      if (look.range !== "fixed") look[other] = Number($(`range-${other}`).value);
+      look[name] = value;
+    }
+    look.range = text === "" ? "all" : "fixed";
+    this.#sync();
+    this.onchange();
+    this.refresh();
+  }
+
+  /** A fixed range keeps its meaning in another unit of strain. */
+  #convertRange(unit) {
+    const {look} = this;
+    if (look.range !== "fixed" || quantity(look.quantity).kind !== "strain") return;
+    const factor = STRAIN_UNITS[unit] / STRAIN_UNITS[look.strainUnit];
+    for (const name of ["min", "max"]) {
+      look[name] = Number((look[name] * factor).toPrecision(12));
+      $(`range-${name}`).value = number(look[name], 4);
+    }
   }
 
   #sync() {
@@ -166,6 +233,9 @@ export class ResultsPage {
   async refresh() {
     const {result, look, frame} = this;
     const request = ++this.#shown;
+    Object.assign(this.field, {opacity: look.opacity, smooth: look.smooth});
+    Object.assign(this.vectors, {kind: look.vectors, factor: look.vectorScale});
+    this.contours.enabled = look.contours;
     if (!result || result.frames.length === 0) return this.#showNothing();
     const q = quantity(look.quantity);
     try {
@@ -183,14 +253,21 @@ export class ResultsPage {
       if (look.hideOutliers && q.kind !== "status") values = this.#withoutOutliers(values, arrays.status);
       this.#showField(q, values, range, arrays);
     } catch (error) {
-      say(error.message, "error");
+      if (request === this.#shown) this.#showNothing(error.message);
     }
   }
 
-  #showNothing() {
+  /** No colours at all rather than those of what was shown before, under another name. */
+  #showNothing(why = "This result has no measured frame.") {
     this.field.set(null, null, null);
+    this.contours.set(null, null, []);
+    this.vectors.set(null, null, 1);
+    this.legend.set(null);
+    this.values = null;
+    this.frameFacts?.replaceChildren();
+    this.#drawHistogram();
     this.stage.redraw();
-    say("This result has no measured frame.", "error");
+    say(why, "error");
   }
 
   async #range(q, frame) {
@@ -213,8 +290,11 @@ export class ResultsPage {
     const names = q.kind === "status" ? meta.status_names : null;
     const inPixels = (name) => (result.scale === 1 ? arrays[name] : arrays[name].map((value) => value / result.scale));
     const moved = look.where === CURRENT ? {u: inPixels("u"), v: inPixels("v")} : null;
+    this.probes.motion = moved && this.#motion(moved);
     this.values = values;
     this.shownQuantity = q;
+    this.shownFrame = this.frame;
+    this.shownColours = {range, map, names, factor: unit.factor};
     this.field.set(grid, values, {range, map, names}, moved);
     const shown = {min: range.min * unit.factor, max: range.max * unit.factor};
     const levels = ticks(shown.min, shown.max, look.contourCount).map(({value, text}) => ({value: value / unit.factor, text}));
@@ -225,8 +305,35 @@ export class ResultsPage {
     if (look.range !== "fixed" && !names)
       for (const name of ["min", "max"]) $(`range-${name}`).value = number(shown[name], 4);
     this.#showFrame(q, values, unit);
+    this.#drawHistogram();
     stage.redraw();
     this.#drawPlots();
+  }
+
+  #drawHistogram() {
+    if (!this.histogram) return;
+    const colours = this.shownColours, isShown = this.values && colours && !colours.names;
+    this.histogram.hidden = !isShown;
+    if (isShown) drawHistogram(this.histogram, this.values, colours.range, colours.map, colours.factor);
+  }
+
+  /** Where material of the reference is drawn, by displacements in px; where none is known, it stays. */
+  #motion({u, v}) {
+    const {result} = this;
+    const shift = (place) => {
+      const x = result.at(u, place.x, place.y), y = result.at(v, place.x, place.y);
+      return Number.isNaN(x) ? {x: 0, y: 0} : {x, y};
+    };
+    const to = (place) => { const by = shift(place); return {x: place.x + by.x, y: place.y + by.y}; };
+    const from = (moved) => {
+      let place = moved;
+      for (let k = 0; k < INVERSE_STEPS; ++k) {
+        const by = shift(place);
+        place = {x: moved.x - by.x, y: moved.y - by.y};
+      }
+      return place;
+    };
+    return {to, from};
   }
 
   #showFrame(q, values, unit) {
@@ -268,14 +375,14 @@ export class ResultsPage {
 
   async #hover(place) {
     if (!place || !this.values) return void ($("cursor").textContent = "");
-    const {result} = this, q = this.shownQuantity, unit = this.unit(q.kind);
-    const node = result.nearest(place.x, place.y), grey = this.image.at(place);
+    const {result} = this, q = this.shownQuantity, unit = this.unit(q.kind), material = this.probes.motion?.from(place) ?? place;
+    const node = result.nearest(material.x, material.y), grey = this.image.at(place);
     let words = `x ${place.x.toFixed(1)}  y ${place.y.toFixed(1)} px`;
     if (grey !== undefined) words += `   grey ${number(grey)}`;
     if (node >= 0) {
       const status = await result.array("status", this.frame);
       const name = result.meta.status_names[status[node]];
-      if (q.kind !== "status") words += `   ${q.id} ${number(result.at(this.values, place.x, place.y) * unit.factor)} ${unit.name}`;
+      if (q.kind !== "status") words += `   ${q.id} ${number(result.at(this.values, material.x, material.y) * unit.factor)} ${unit.name}`;
       const sigma = `sigma_${q.id}`;
       if (result.meta.arrays.includes(sigma))
         words += ` ± ${number((await result.array(sigma, this.frame))[node] * unit.factor, 2)}`;
@@ -285,7 +392,7 @@ export class ResultsPage {
   }
 
   #savePicture() {
-    this.stage.canvas.toBlob((blob) => download(`${this.look.quantity}_${this.frame + 1}.png`, blob, "image/png"));
+    this.stage.canvas.toBlob((blob) => download(`${this.shownQuantity.id}_${this.shownFrame + 1}.png`, blob, "image/png"));
   }
 
   // Probes ----------------------------------------------------------------------------------------
@@ -305,7 +412,8 @@ export class ResultsPage {
 
   async #probesChanged() {
     this.#listProbes();
-    this.plotBox.hidden = this.probes.all.length === 0;
+    this.onchange();
+    this.plotBox.hidden = this.probes.all.length === 0 || document.body.dataset.tab !== "results";
     if (!this.result || this.live) return;
     this.#drawPlots();
     const request = ++this.#histories, {result} = this;
@@ -331,11 +439,34 @@ export class ResultsPage {
     return this.look.quantity === "status" ? "zncc" : this.look.quantity;
   }
 
+  /** The titles over time; `tables` has those of a frame, without the rate. */
   #axisTitles() {
     const q = quantity(this.#plottedQuantity()), unit = this.unit(q.kind), strain = this.unit("strain");
+    const hasSeconds = this.result.meta.time_unit === "s", per = hasSeconds ? "s" : "frame";
     const named = (name, unitName) => (unitName ? `${name} [${unitName}]` : name);
-    return {x: this.result.meta.time_unit === "s" ? "time [s]" : "frame", y: named(q.id, unit.name),
-      y2: named("extensometer strain", strain.name), factor: unit.factor, strainFactor: strain.factor};
+    const rated = (name, unitName) => (this.look.rate ? `rate of ${named(name, `${unitName || "1"}/${per}`)}` : named(name, unitName));
+    return {x: hasSeconds ? "time [s]" : "frame", whole: !hasSeconds, isStrain: q.kind === "strain", quantity: named(q.id, unit.name),
+      y: rated(q.id, unit.name), y2: rated("strain", strain.name), strain: named("strain", strain.name),
+      factor: unit.factor, strainFactor: strain.factor};
+  }
+
+  /** The values of a probe as its curve shows them. */
+  #curve(probe, values, titles) {
+    const factor = probe.kind === "extensometer" ? titles.strainFactor : titles.factor;
+    const scaled = values.map((value) => value * factor);
+    return this.look.rate ? rates(scaled, this.result.frames.map(({time}) => time)) : scaled;
+  }
+
+  /** A strain has the same axis, whatever measured it. */
+  #axisOf(probe, known, titles) {
+    const isAlone = known.every((other) => other.probe.kind === "extensometer");
+    return probe.kind === "extensometer" && !titles.isStrain && !isAlone ? "y2" : "y";
+  }
+
+  #historyAxes(known, titles) {
+    const extensometers = known.filter(({probe}) => probe.kind === "extensometer").length;
+    const y = extensometers === 0 ? titles.y : extensometers === known.length || titles.isStrain ? titles.y2 : titles.y;
+    return {x: titles.x, whole: titles.whole, y, y2: `extensometer ${titles.y2}`};
   }
 
   /** Probes whose values are known, and their values in the order of the frames. */
@@ -348,11 +479,11 @@ export class ResultsPage {
   async #drawPlots() {
     if (this.plotBox.hidden || this.live) return;
     const titles = this.#axisTitles(), {frames} = this.result, known = this.#known();
-    const factorOf = (probe) => (probe.kind === "extensometer" ? titles.strainFactor : titles.factor);
     this.historyPlot.show(known.map(({probe, values}) => ({
-      label: probe.name, colour: probe.colour, axis: probe.kind === "extensometer" ? "y2" : "y",
-      points: values.map((value, k) => ({x: frames[k].time, y: value * factorOf(probe)})),
-    })), titles, frames[this.frame]?.time);
+      label: probe.kind !== "extensometer" && titles.isStrain ? `${probe.name} ${this.#plottedQuantity()}` : probe.name,
+      colour: probe.colour, axis: this.#axisOf(probe, known, titles),
+      points: this.#curve(probe, values, titles).map((y, k) => ({x: frames[k].time, y})),
+    })), this.#historyAxes(known, titles), frames[this.frame]?.time);
     this.#drawStress(known, titles);
     this.#tellProblems();
     await this.#drawProfiles(titles);
@@ -378,7 +509,7 @@ export class ResultsPage {
     this.profiles = profiles;
     this.profilePlot.show(profiles.map(({probe, points}) => ({label: probe.name, colour: probe.colour,
       points: points.map(({distance, value}) => ({x: distance, y: value * titles.factor}))})),
-    {x: `along the line [${result.meta.length_unit}]`, y: titles.y});
+    {x: `along the line [${result.meta.length_unit}]`, y: titles.quantity});
   }
 
   /** Why a probe has no value in this frame. */
@@ -392,20 +523,19 @@ export class ResultsPage {
   #saveHistory() {
     const {frames} = this.result, titles = this.#axisTitles();
     const known = this.#known();
-    const strain = titles.y2.replace("extensometer ", "");
     const header = ["frame", ...(this.result.meta.time_unit === "s" ? ["time [s]"] : []), "name",
-      ...known.map(({probe}) => `${probe.name} ${probe.kind === "extensometer" ? strain : titles.y}`)];
+      ...known.map(({probe}) => `${probe.name} ${probe.kind === "extensometer" ? titles.y2 : titles.y}`)];
+    const curves = known.map(({probe, values}) => this.#curve(probe, values, titles));
     download("history.csv", csv(header, frames.map((frame, k) => [frame.number ?? k + 1,
       ...(this.result.meta.time_unit === "s" ? [frame.time] : []), frame.name,
-      ...known.map(({probe, values}) => values[k] * (probe.kind === "extensometer" ? titles.strainFactor : titles.factor))])),
-    "text/csv");
+      ...curves.map((values) => values[k])])), "text/csv");
   }
 
   #saveProfile() {
     const titles = this.#axisTitles();
     const rows = this.profiles.flatMap(({probe, points}) =>
       points.map(({distance, value}) => [probe.name, distance, value * titles.factor]));
-    download("profile.csv", csv(["line", `distance [${this.result.meta.length_unit}]`, titles.y], rows), "text/csv");
+    download("profile.csv", csv(["line", `distance [${this.result.meta.length_unit}]`, titles.quantity], rows), "text/csv");
   }
 
   // Stress and strain -----------------------------------------------------------------------------
@@ -413,12 +543,13 @@ export class ResultsPage {
   #openForces() {
     openText(".csv,.txt,text/*", (content, name) => {
       try {
-        this.forces = this.#forcesOf(parseTable(content), name);
+        this.forces = {...this.#forcesOf(parseTable(content), name), text: content};
       } catch (error) {
         return say(`${name} cannot be used: ${error.message}`, "error");
       }
       if (onlyColumn(this.forces.table, "force") < 0) say(`${name}: choose the column of forces.`, "error");
       this.#buildForces();
+      this.onchange();
       this.#drawPlots();
     });
   }
@@ -435,7 +566,7 @@ export class ResultsPage {
     const {forces} = this;
     if (!forces) return this.forceBox?.replaceChildren();
     const columns = forces.table.columns.map(({title}, k) => [String(k), title]);
-    const set = (name, convert) => (value) => { forces[name] = convert(value); this.#drawPlots(); };
+    const set = (name, convert) => (value) => { forces[name] = convert(value); this.onchange(); this.#drawPlots(); };
     const units = Object.keys(FORCE_UNITS).map((unit) => [unit, unit]);
     this.forceBox.replaceChildren(
       h("p", {class: "hint"}, `${forces.name}: ${forces.table.rows.length} rows for ${this.result.frames.length} frames`),
@@ -466,7 +597,7 @@ export class ResultsPage {
     const stress = this.#stress();
     this.stressPlot.show(this.#strainProbes(known).map(({probe, values}) => ({label: probe.name, colour: probe.colour,
       points: values.map((value, k) => ({x: value * titles.strainFactor, y: stress[k]}))})),
-    {x: titles.y2.replace("extensometer ", ""), y: this.#stressTitle()});
+    {x: titles.strain, y: this.#stressTitle()});
   }
 
   #saveStress() {

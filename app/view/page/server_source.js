@@ -1,8 +1,11 @@
 // The program that shows this page, asked over the loopback address. Addresses are relative: the token is part
 // of the page's own.
 
+const GONE = "The program behind this page does not answer: it has ended, or its connection is cut. Start it again; " +
+  "save the project first to keep what is here.";
+
 async function ask(path, options = {}) {
-  const answer = await fetch(path, {cache: "no-store", ...options});
+  const answer = await fetch(path, {cache: "no-store", ...options}).catch(() => { throw new Error(GONE); });
   if (answer.ok) return answer;
   let text = `The program answered ${answer.status}.`;
   try {

@@ -1,5 +1,5 @@
-// The options of `dic track` as a form, as TOML for --config, and as a command line. The program says which options
-// there are (app/view/option_list.cpp).
+// The options of `dic track` as a form, as TOML, and as a command line. The program says which options there are
+// (app/view/track_settings.cpp).
 
 import {h, labelled, section, select} from "dic/dom.js";
 import {fromOutline, outline, parse, text} from "dic/shapes.js";
@@ -8,6 +8,23 @@ import {fromOutline, outline, parse, text} from "dic/shapes.js";
 const MAIN = ["output", "subset", "step", "order", "strain-window", "strain-measure", "reference-strategy", "search"];
 /** What the page has other controls for. */
 const ELSEWHERE = ["roi-polygon", "roi-hole", "scale"];
+/** Names and hints of the main options, in the page's words. */
+const WORDS = {
+  output: ["results folder", "Folder that the results are written to"],
+  subset: ["subset, px", "Side of the square around a point that is compared: odd, 7 to 255. A larger one has less noise and less detail"],
+  step: ["step, px", "Distance between points; a quarter of the subset is usual"],
+  order: ["shape function", "How a subset may deform: 0 it only moves, 1 it also stretches and turns, 2 it also bends; auto: 1 or 2 at each point"],
+  "strain-window": ["strain window", "Points along the side of the square that a strain is fitted to: odd. With subset and step it makes the gauge length"],
+  "strain-measure": ["strain measure", "What strain means: small strains are alike in all of them"],
+  "reference-strategy": ["compare with", "first: the first frame. previous: the frame before. auto: a later reference as soon as points get lost"],
+  search: ["search range, px", "How far from the expected place a point is looked for; auto: as far as it takes"],
+};
+
+const labelOf = (name) => WORDS[name]?.[0] ?? name.replaceAll("-", " ");
+/** The program's description, in which other options have the names of this page. */
+const hintOf = ({name, description}) =>
+  WORDS[name]?.[1] ?? description.replace(/--([a-z][a-z-]*)/g, (_, other) => `\u201c${labelOf(other)}\u201d`);
+
 const NOT_HERE = ["quiet", "verbose", "reference", "force"];
 
 export class Settings {
@@ -31,6 +48,12 @@ export class Settings {
     this.onchange(name);
   }
 
+  /** Length of the virtual strain gauge, px; NaN while a number is missing. */
+  gauge() {
+    const [window, step, subset] = ["strain-window", "step", "subset"].map((name) => Number(this.value(name)));
+    return (window - 1) * step + subset;
+  }
+
   /** Of a whole file: what it does not name has its default. */
   load(values) {
     this.values = new Map(Object.entries(values));
@@ -51,19 +74,19 @@ export class Settings {
   }
 
   #control(option) {
-    const {name, description, choices, flag} = option;
+    const {name, choices, flag} = option;
     const set = (value) => this.set(name, value);
     const id = `option-${name}`;
     if (flag) {
       const box = h("input", {type: "checkbox", id, checked: this.values.get(name) === true,
         onchange: (event) => set(event.target.checked)});
-      return h("label", {class: "check", title: description}, box, h("span", {}, name.replaceAll("-", " ")));
+      return h("label", {class: "check", title: hintOf(option)}, box, h("span", {}, labelOf(name)));
     }
     const value = String(this.value(name));
     const control = choices.length > 0
       ? select(choices.map((choice) => [choice, choice]), value, set, {id})
       : h("input", {type: "text", id, value, spellcheck: false, onchange: (event) => set(event.target.value.trim())});
-    return labelled(name.replaceAll("-", " "), control, `${description} [${option.type}]`);
+    return labelled(labelOf(name), control, hintOf(option));
   }
 
   // Files and command -----------------------------------------------------------------------------

@@ -23,9 +23,12 @@ export class SetupPage {
 
   frame = 0;
 
-  /** onlive(result), onresult(): show fields of a run under way, and its finished result. */
-  constructor(source, state, stage, timeBar, {onlive, onresult}) {
-    Object.assign(this, {source, state, stage, timeBar, onlive, onresult});
+  /**
+   * onlive(result), onresult(): show fields of a run under way, and its finished result. onchange(): the user has changed
+   * what a project keeps.
+   */
+  constructor(source, state, stage, timeBar, {onlive, onresult, onchange}) {
+    Object.assign(this, {source, state, stage, timeBar, onlive, onresult, onchange});
     this.editor = new RegionEditor(stage, {
       onchange: () => this.#shapesChanged(), onscale: (px) => this.#askLength(px),
     });
@@ -35,6 +38,15 @@ export class SetupPage {
     this.editor.shapes = this.settings.shapes();
     this.#shapesChanged();
     this.#choose("select");
+  }
+
+  // Project ---------------------------------------------------------------------------------------
+
+  collect() { return Object.fromEntries(this.settings.values); }
+
+  restore(values) {
+    this.settings.load(values);
+    this.editor.replace(this.settings.shapes());
   }
 
   async open() {
@@ -82,13 +94,14 @@ export class SetupPage {
   // Panel -----------------------------------------------------------------------------------------
 
   #build() {
+    this.gaugeBox = h("p", {class: "hint", id: "setup-gauge"});
     const button = (id, label, hint, onclick) => h("button", {id, type: "button", title: hint, onclick}, label);
     this.toolButtons = TOOLS.map(([mode, label, hint]) => button(`tool-${mode}`, label, hint, () => this.#choose(mode)));
     this.shapeList = h("ol", {class: "shapes", id: "shapes"});
     this.previewBox = h("div", {id: "preview-result", class: "facts"});
     this.command = h("textarea", {id: "command", readOnly: true, rows: 4, spellcheck: false,
       "aria-label": "Command line that does the same"});
-    this.runBox = h("div", {class: "hint"});
+    this.runBox = h("div", {class: "hint counts"});
     this.scaleInput = h("input", {type: "text", id: "scale", placeholder: "none",
       onchange: (event) => this.settings.set("scale", event.target.value.trim())});
     this.runButton = h("button", {id: "run", class: "primary", type: "button", onclick: () => this.#run()}, "Run");
@@ -100,15 +113,14 @@ export class SetupPage {
           onchange: (event) => { this.editor.hole = event.target.checked; }}), h("span", {}, "draw holes (left out)")),
         this.shapeList,
         h("div", {class: "row"},
-          button("undo", "Undo", "Ctrl+Z", () => this.editor.undo()),
-          button("redo", "Redo", "Ctrl+Shift+Z", () => this.editor.redo()),
-          button("save-mask", "Save mask", "The region as a PNG for --roi", () => this.#saveMask()))),
+          button("save-mask", "Save mask", "The region as a picture: white inside, black outside", () => this.#saveMask()))),
       section("Settings", true,
         labelled("scale, mm per px", this.scaleInput, "Or draw a line of known length with the tool Scale"),
         this.settings.form,
+        this.gaugeBox,
         h("div", {class: "row"},
-          button("load-toml", "Open settings…", "A TOML file, as for --config", () => this.#openSettings()),
-          button("save-toml", "Save settings", "A TOML file, as for --config",
+          button("load-toml", "Open settings…", "A file that was saved here, or written for dic track", () => this.#openSettings()),
+          button("save-toml", "Save settings", "A file in TOML that dic track reads, too",
             () => download("dic.toml", this.settings.toml(), "application/toml")))),
       section("Preview", true,
         h("p", {class: "hint"}, "What the reference alone says: speckle, contrast, predicted noise of the displacement."),
@@ -167,7 +179,15 @@ export class SetupPage {
     this.editor.grid.step = Math.max(1, Number(this.settings.value("step")) || 5);
     this.command.value = this.settings.command(this.state.frames.typed);
     this.scaleInput.value = this.settings.values.get("scale") ?? "";
+    this.#showGauge();
+    this.onchange();
     this.stage.redraw();
+  }
+
+  #showGauge() {
+    const gauge = this.settings.gauge(), scale = Number(this.settings.value("scale"));
+    this.gaugeBox.textContent = Number.isFinite(gauge)
+      ? `Gauge length of the strain: ${gauge} px${scale > 0 ? `, ${number(gauge * scale)} mm` : ""}` : "";
   }
 
   #askLength(px) {
@@ -193,8 +213,7 @@ export class SetupPage {
   #openSettings() {
     openText(".toml,text/plain", async (content, name) => {
       try {
-        this.settings.load((await this.source.readSettings(content)).values);
-        this.editor.change(() => { this.editor.shapes = this.settings.shapes(); });
+        this.restore((await this.source.readSettings(content)).values);
         say(`Settings of ${name}.`);
       } catch (error) {
         say(error.message, "error");

@@ -21,7 +21,8 @@ export class TimeBar {
   /** After the page's frame or the number of frames has changed; words: about the frame. */
   update(words = "") {
     const {frame, frameCount} = this.#page;
-    $("time").hidden = frameCount < 2;
+    $("time").hidden = false;
+    for (const control of ["play", "frame", "rate"]) $(control).disabled = frameCount < 2;
     $("frame").max = Math.max(0, frameCount - 1);
     $("frame").value = frame;
     $("frame-name").textContent = words;
@@ -41,6 +42,8 @@ export class TimeBar {
       this.#wanted = null;
     }
   }
+
+  get hasFrames() { return this.#page?.frameCount > 1; }
 
   step(by) { return this.go((this.#wanted ?? this.#page.frame) + by); }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -103,26 +104,102 @@ std::vector<std::int64_t> runs_of(const RawFile& file, Range box) {
 struct Track {
   Turn turn = kNoTurn;
   bool has_pictures = false;
-  std::uint64_t ticks_per_second = 0;
+  std::uint64_t id = 0, ticks_per_second = 0;
   std::vector<std::int64_t> durations, shifts;  ///< ticks; how much later than decoded each is shown
 };
 
-/// Times at which the frames of a track are shown, in that order, s from the first.
-std::vector<double> times_of(const Track& track) {
-  if (track.ticks_per_second == 0 || track.durations.empty()) return {};
-  if (!track.shifts.empty() && track.shifts.size() != track.durations.size()) return {};
+/// Ticks at which the frames of a track are shown, in the order of decoding; empty if the file contradicts
+/// itself. end: tick after the last frame.
+std::vector<std::int64_t> ticks_of(const Track& track, std::int64_t& end) {
   std::vector<std::int64_t> ticks;
-  std::int64_t decoded = 0;
+  end = 0;
+  if (!track.shifts.empty() && track.shifts.size() != track.durations.size()) return ticks;
   for (std::size_t i = 0; i < track.durations.size(); ++i) {
-    ticks.push_back(decoded + (track.shifts.empty() ? 0 : track.shifts[i]));
-    decoded += track.durations[i];
+    ticks.push_back(end + (track.shifts.empty() ? 0 : track.shifts[i]));
+    end += track.durations[i];
   }
-  std::ranges::sort(ticks);
+  return ticks;
+}
+
+/// Times at which frames are shown, in that order, s from the first.
+std::vector<double> times_of(std::vector<std::int64_t> ticks, std::uint64_t ticks_per_second) {
   std::vector<double> times;
+  if (ticks_per_second == 0) return times;
+  std::ranges::sort(ticks);
   for (const std::int64_t tick : ticks)
-    times.push_back(static_cast<double>(tick - ticks.front()) / static_cast<double>(track.ticks_per_second));
+    times.push_back(static_cast<double>(tick - ticks.front()) / static_cast<double>(ticks_per_second));
   return times;
 }
+
+/// Reads the fragments (`moof`) that follow a movie: a live recording writes its frames in them.
+class Fragments {
+ public:
+  Fragments(const RawFile& file, std::uint64_t track) : file_(file), track_(track) {}
+
+  /// Reads the defaults of all fragments: a box `mvex`.
+  void read_defaults(Range extends) {
+    for_each_box(file_, extends, [&](std::string_view type, Range box) {
+      if (type == "trex" && number(box.begin + 4) == track_) duration_ = number(box.begin + 12);
+    });
+  }
+  /// Adds the frames of a box `moof`. next: tick at which they begin unless they say another; becomes that
+  /// after the last of them.
+  void read(Range fragment, std::int64_t& next, std::vector<std::int64_t>& ticks) {
+    for_each_box(file_, fragment, [&](std::string_view type, Range track) {
+      if (type == "traf") read_track(track, next, ticks);
+    });
+  }
+
+ private:
+  std::uint64_t number(std::uint64_t offset) const { return big_endian(bytes_at<4>(file_, offset)); }
+  /// The flags of a box say which of its fields are there.
+  std::uint64_t flags(Range box) const { return number(box.begin) & 0xffffff; }
+
+  void read_track(Range track, std::int64_t& next, std::vector<std::int64_t>& ticks) {
+    constexpr std::uint64_t kHasOffset = 1, kHasDescription = 2, kHasDuration = 8;
+    std::uint64_t duration = duration_;
+    bool is_ours = false;
+    for_each_box(file_, track, [&](std::string_view type, Range box) {
+      if (type == "tfhd") {
+        is_ours = number(box.begin + 4) == track_;
+        const std::uint64_t skipped =
+            (flags(box) & kHasOffset ? 8 : 0) + (flags(box) & kHasDescription ? 4 : 0);
+        if (flags(box) & kHasDuration) duration = number(box.begin + 8 + skipped);
+      }
+      if (!is_ours) return;
+      const bool is_long = bytes_at<1>(file_, box.begin)[0] == 1;
+      constexpr std::uint64_t kLargestTick = std::uint64_t{1} << 53;
+      if (type == "tfdt")
+        next = static_cast<std::int64_t>(std::min(
+            is_long ? big_endian(bytes_at<8>(file_, box.begin + 4)) : number(box.begin + 4), kLargestTick));
+      if (type == "trun") read_run(box, duration, next, ticks);
+    });
+  }
+
+  void read_run(Range box, std::uint64_t duration, std::int64_t& next,
+                std::vector<std::int64_t>& ticks) const {
+    constexpr std::uint64_t kHasDataOffset = 1, kHasFirstFlags = 4, kHasDuration = 0x100, kHasSize = 0x200,
+                            kHasFlags = 0x400, kHasShift = 0x800;
+    const std::uint64_t present = flags(box), count = number(box.begin + 4);
+    std::uint64_t at =
+        box.begin + 8 + (present & kHasDataOffset ? 4 : 0) + (present & kHasFirstFlags ? 4 : 0);
+    const auto field = [&](std::uint64_t flag, std::uint64_t fallback) {
+      if (!(present & flag)) return fallback;
+      at += 4;
+      return number(at - 4);
+    };
+    for (std::uint64_t i = 0; i < count && at <= box.end && ticks.size() < kMostFrames; ++i) {
+      const auto lasts = static_cast<std::int64_t>(field(kHasDuration, duration));
+      field(kHasSize, 0);
+      field(kHasFlags, 0);
+      ticks.push_back(next + static_cast<std::int32_t>(field(kHasShift, 0)));
+      next += lasts;
+    }
+  }
+
+  const RawFile& file_;
+  std::uint64_t track_, duration_ = 0;
+};
 
 void read_media(const RawFile& file, Range media, Track& track) {
   for_each_box(file, media, [&](std::string_view type, Range box) {
@@ -140,31 +217,51 @@ void read_media(const RawFile& file, Range media, Track& track) {
 Track track_of(const RawFile& file, Range box) {
   Track track;
   for_each_box(file, box, [&](std::string_view type, Range content) {
-    if (type == "tkhd") track.turn = turn_of(file, content, 40, 52);
+    if (type == "tkhd") {
+      const bool has_long_times = bytes_at<1>(file, content.begin)[0] == 1;
+      track.id = big_endian(bytes_at<4>(file, content.begin + (has_long_times ? 20 : 12)));
+      track.turn = turn_of(file, content, 40, 52);
+    }
     if (type == "mdia") read_media(file, content, track);
   });
   return track;
 }
 
-VideoContainer inspect_movie(const RawFile& file) {
-  VideoContainer found{.counts_frames = true};
-  for_each_box(file, {0, file.size()}, [&](std::string_view type, Range movie) {
-    if (type != "moov") return;
-    Turn movie_turn = kNoTurn;
-    bool is_found = false;
-    for_each_box(file, movie, [&](std::string_view inner, Range box) {
-      if (inner == "mvhd") movie_turn = turn_of(file, box, 36, 48);
-      if (inner == "mvex") found.counts_frames = false;  // more frames follow in fragments
-      if (inner != "trak" || is_found) return;
-      const Track track = track_of(file, box);
-      is_found = track.has_pictures;
-      if (!is_found) return;
-      found.orientation = orientation_of(product(track.turn, movie_turn));
-      found.times = times_of(track);
-    });
+/// What the box `moov` of a movie says.
+struct Movie {
+  Turn turn = kNoTurn;
+  Track track;                   ///< the first with pictures
+  std::optional<Range> extends;  ///< set if more frames follow in fragments
+};
+
+Movie movie_of(const RawFile& file, Range content) {
+  Movie movie;
+  for_each_box(file, content, [&](std::string_view type, Range box) {
+    if (type == "mvhd") movie.turn = turn_of(file, box, 36, 48);
+    if (type == "mvex") movie.extends = box;
+    if (type != "trak" || movie.track.has_pictures) return;
+    if (Track track = track_of(file, box); track.has_pictures) movie.track = std::move(track);
   });
-  if (!found.counts_frames) found.times.clear();
-  return found;
+  return movie;
+}
+
+VideoContainer inspect_movie(const RawFile& file) {
+  Movie movie;
+  std::vector<Range> fragments;
+  for_each_box(file, {0, file.size()}, [&](std::string_view type, Range box) {
+    if (type == "moov") movie = movie_of(file, box);
+    if (type == "moof") fragments.push_back(box);
+  });
+  std::int64_t next = 0;
+  std::vector<std::int64_t> ticks = ticks_of(movie.track, next);
+  if (movie.extends) {
+    Fragments reader(file, movie.track.id);
+    reader.read_defaults(*movie.extends);
+    for (const Range& fragment : fragments) reader.read(fragment, next, ticks);
+  }
+  return {.counts_frames = !movie.extends,
+          .times = times_of(std::move(ticks), movie.track.ticks_per_second),
+          .orientation = orientation_of(product(movie.track.turn, movie.turn))};
 }
 
 /// The chunks of an AVI, of which one list holds the frames, and several if it is large.
@@ -221,10 +318,9 @@ LengthCoded length_coded(const RawFile& file, std::uint64_t offset) {
 }
 
 // Identifiers of Matroska's elements.
-constexpr std::uint64_t kSegment = 0x18538067, kInfo = 0x1549a966, kTickLength = 0x2ad7b1,
-                        kTracks = 0x1654ae6b, kTrack = 0xae, kTrackNumber = 0xd7, kTrackType = 0x83,
-                        kCluster = 0x1f43b675, kClusterTime = 0xe7, kSimpleBlock = 0xa3, kBlockGroup = 0xa0,
-                        kBlock = 0xa1;
+constexpr std::uint64_t kInfo = 0x1549a966, kTickLength = 0x2ad7b1, kTracks = 0x1654ae6b, kTrack = 0xae,
+                        kTrackNumber = 0xd7, kTrackType = 0x83, kCluster = 0x1f43b675, kClusterTime = 0xe7,
+                        kSimpleBlock = 0xa3, kBlockGroup = 0xa0, kBlock = 0xa1;
 
 /// Calls use(identifier, content) for each element in a part of the file. Returns false at an element of
 /// unknown length, as live recordings have.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
@@ -69,12 +70,15 @@ class VtkHdfWriter {
   DIC_API VtkHdfWriter(VtkHdfWriter&&) noexcept;
   DIC_API VtkHdfWriter& operator=(VtkHdfWriter&&) noexcept;
   /// Adds one frame and hands it to the system. time: on the time axis, in info.time_unit. name: at most 272
-  /// bytes. Throws FileError (disk full) and UsageError (another grid). After a FileError, only the
-  /// destructor may be called; the file keeps the earlier frames.
-  DIC_API void append(const Field& field, double time, std::string_view name);
+  /// bytes. number: of the frame, 1 is the first after the reference; without it, the time if that is a
+  /// number, else the count of frames. Throws FileError (disk full) and UsageError (another grid). After a
+  /// FileError, only the destructor may be called; the file keeps the earlier frames.
+  DIC_API void append(const Field& field, double time, std::string_view name,
+                      std::optional<std::int64_t> number = {});
   /// Does `append` in two steps: added frames become visible to readers, and survive a kill, with the next
   /// `publish`. One `publish` for several frames saves time if frames come fast.
-  DIC_API void add(const Field& field, double time, std::string_view name);
+  DIC_API void add(const Field& field, double time, std::string_view name,
+                   std::optional<std::int64_t> number = {});
   DIC_API void publish();
   /// Closes the file; no other call may follow. The file is valid even without frames. Throws FileError.
   DIC_API void finish();

@@ -113,7 +113,8 @@ struct ProbeRequest {
 
 struct ProbeFrame {
   std::string file;
-  double time = 0;  ///< time on the time axis of the result
+  double time = 0;          ///< time on the time axis of the result
+  std::int64_t number = 0;  ///< number of the frame: 1 is the first after the reference
   std::vector<PointValues> points;
   std::vector<ExtensometerValues> extensometers;
   std::vector<std::vector<LinePoint>> lines;
@@ -139,8 +140,9 @@ class Probe {
   /// grid: of all fields. info: gives image size, scale, unit of the times and strain measure. Throws
   /// UsageError if the request is empty or a place is invalid.
   DIC_API Probe(const Grid& grid, const ResultInfo& info, ProbeRequest request);
-  /// Probes the next field. file: name of the frame; time: on the time axis of `info`.
-  DIC_API void add(const Field& field, const std::string& file, double time);
+  /// Probes the next field. file: name of the frame; time: on the time axis of `info`; number: of the frame,
+  /// 1 is the first after the reference.
+  DIC_API void add(const Field& field, const std::string& file, double time, std::int64_t number);
   /// The values of all fields added so far.
   const ProbeHistory& history() const { return history_; }
 

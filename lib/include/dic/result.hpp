@@ -49,6 +49,8 @@ class Result {
   DIC_API int frame_count() const;
   /// Names of the current frames, one for each.
   DIC_API const std::vector<std::string>& frame_names() const;
+  /// Number of each frame: 1 is the first after the reference. A frame that could not be read has left a gap.
+  DIC_API const std::vector<std::int64_t>& frame_numbers() const;
   /// Time of each frame, in `time_unit`.
   DIC_API const std::vector<double>& times() const;
   /// "s", or "1" where the times are the frames' numbers (1 is the first frame after the reference).

@@ -110,6 +110,8 @@ struct TrackSummary {
   TrackOptions options;               ///< including values chosen from the reference; see Tracker::options
   std::vector<std::string> kernels;
   std::vector<NoiseAtGrey> noise_curve;  ///< by grey level; with TrackJob::noise_floor, if frames are at rest
+  /// Sentences about what was measured and may mislead.
+  std::vector<std::string> warnings;
   bool interrupted = false;              ///< ended by the stop token; finished frames are saved
   std::filesystem::path output;
 };

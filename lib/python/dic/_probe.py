@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import warnings
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ _LENGTHS = {"gauge_length", "change", "sigma_change", "distance"}  # values of e
 _COUNTS = {"nodes", "points", "strain_points"}
 
 
-@dataclass
+@dataclass(repr=False)
 class Probe:
     """Values that dic.probe found. Every dataset has a coordinate `frame`, and `name`, `time`, `load` and `stress` where they
     are known; the attribute `units` of every array says px or mm. NaN where nothing was measured; `problem` says why.
@@ -33,6 +34,16 @@ class Probe:
     """Values along each line [frame, distance]: those of points, and position_x, position_y in px."""
     areas: xr.Dataset
     """[frame, area]: mean_u, sd_u, ... of the `ok` points inside; nodes, points, strain_points: how many there are."""
+
+    def __repr__(self) -> str:
+        places = [(len(places[str(places.attrs["place"])]), name) for name, places in (
+            ("points", self.points), ("extensometers", self.extensometers), ("areas", self.areas))]
+        places.insert(2, (len(self.lines), "lines"))
+        named = ", ".join(f"{count} {name if count > 1 else name[:-1]}" for count, name in places if count)
+        return f"<dic.Probe: {named}; {self.points.sizes['frame']} frames>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.to_dataframe().to_html(max_rows=10)}"
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each frame; columns P1 u, ..., E1 strain, ..., A1 mean_exx, ... by the order of the places."""
@@ -172,10 +183,11 @@ def probe(result: xr.Dataset | str | os.PathLike[str], *, point: Sequence[Any] |
         float(dataset.attrs.get("scale_mm_per_px", 0)), "s" if has_seconds else "1", _points(point),
         _ends(extensometer, "extensometer"), _ends(line, "line"), _areas(area))
     frames = _fields.frames(nodes.dataset)
-    for number, frame in enumerate(frames, 1):
-        axis = frame["time"] if has_seconds else frame.coords.get("frame", number)
+    for count, frame in enumerate(frames, 1):
+        number = frame.coords.get("frame", count)
+        axis = frame["time"] if has_seconds else number
         name = str(frame["name"].values) if "name" in frame.coords else ""
-        fields.add(_fields.arrays(frame), name, float(axis), measure)
+        fields.add(_fields.arrays(frame), name, float(axis), int(number), measure)
     _add_loads(fields, loads, load_column, section, len(frames))
     answers = fields.answers()
     if answers["load_note"]:

@@ -63,7 +63,7 @@ def _dataset_of(file):
         values = file["VTKHDF/Steps/Values"]
         names = [_text(name) for name in about["frames"][()]]
         in_seconds = _text(values.attrs.get("unit", values.attrs.get("units", ""))) == "s"
-        numbers = range(1, len(names) + 1) if in_seconds else values[()].astype(np.int64)
+        numbers = file["frame"][()] if "frame" in file else np.arange(len(names)) + 1 if in_seconds else values[()]
         coordinates.update(_dataset.frame_coordinates(numbers, names, values[()] if in_seconds else None))
     attributes = {name: _attribute(about, name) for name in about.attrs}
     attributes = {name: value.item() if isinstance(value, np.generic) else value

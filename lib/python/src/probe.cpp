@@ -148,8 +148,9 @@ class FieldProbe {
     probe_.emplace(*grid_, info, std::move(request));
   }
 
-  void add(const nb::dict& arrays, const std::string& file, double time, const std::string& measure) {
-    probe_->add(field_of(arrays, grid_), file, time);
+  void add(const nb::dict& arrays, const std::string& file, double time, std::int64_t number,
+           const std::string& measure) {
+    probe_->add(field_of(arrays, grid_), file, time, number);
     measure_ = measure;
   }
 
@@ -223,7 +224,7 @@ void add_probe(nb::module_& module) {
                     const Corners&, const Places&, const Places&, const std::vector<Corners>&>(),
            "inside"_a, "x0"_a, "y0"_a, "step"_a, "image"_a, "scale"_a, "time_unit"_a, "points"_a,
            "extensometers"_a, "lines"_a, "areas"_a)
-      .def("add", &FieldProbe::add, "arrays"_a, "file"_a, "time"_a, "measure"_a,
+      .def("add", &FieldProbe::add, "arrays"_a, "file"_a, "time"_a, "number"_a, "measure"_a,
            "A field: arrays [y, x] by name, lengths in px.")
       .def("add_loads", &FieldProbe::add_loads, "values"_a, "section"_a, "N, one for each field.")
       .def("add_loads_of_file", &FieldProbe::add_loads_of_file, "path"_a, "column"_a, "section"_a)
