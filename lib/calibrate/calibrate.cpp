@@ -10,15 +10,21 @@
 #include <opencv2/imgproc.hpp>
 #include <utility>
 
+#include "calibrate/target_images.hpp"
 #include "camera/lens.hpp"
-#include "core/parallel.hpp"
 
 namespace dic {
 namespace {
 
 constexpr std::size_t kLeastImages = 3;  // images that a lens needs
-constexpr std::size_t kLeastPoints = 8;  // points that an image needs; charuco corners may be hidden
 
+using calibration::coverage_of;
+using calibration::free_parameters;
+using calibration::in_image;
+using calibration::look_at;
+using calibration::look_at_all;
+using calibration::on_target;
+using calibration::root_mean_square;
 using camera::kLensParameters;
 using camera::kPinholeParameters;
 
@@ -28,114 +34,11 @@ cv::Mat distortion_of(const Lens& l) {
   return (cv::Mat_<double>(1, 8) << l.k1, l.k2, l.p1, l.p2, l.k3, l.k4, l.k5, l.k6);
 }
 
-std::vector<cv::Point3f> on_target(const CalibrationImage& image) {
-  std::vector<cv::Point3f> points;
-  for (const TargetPoint& p : image.points)
-    points.emplace_back(static_cast<float>(p.mm_x), static_cast<float>(p.mm_y), 0.0f);
-  return points;
-}
-
-std::vector<cv::Point2f> in_image(const CalibrationImage& image) {
-  std::vector<cv::Point2f> points;
-  for (const TargetPoint& p : image.points)
-    points.emplace_back(static_cast<float>(p.x), static_cast<float>(p.y));
-  return points;
-}
-
-double root_mean_square(const std::vector<Camera::Point>& residuals) {
-  double sum = 0;
-  for (const auto& r : residuals) sum += r.x * r.x + r.y * r.y;
-  return std::sqrt(sum / static_cast<double>(residuals.size()));
-}
-
 void set_residuals(CalibrationImage& image, const std::vector<cv::Point2f>& predicted) {
   image.residuals.clear();
   for (std::size_t k = 0; k < predicted.size(); ++k)
     image.residuals.push_back({image.points[k].x - predicted[k].x, image.points[k].y - predicted[k].y});
   image.rms = root_mean_square(image.residuals);
-}
-
-/// True if x and y of the points on the target turn the other way round in the image.
-bool is_left_handed(const std::vector<TargetPoint>& points) {
-  TargetPoint mean;
-  const auto n = static_cast<double>(points.size());
-  for (const TargetPoint& p : points)
-    mean = {mean.mm_x + p.mm_x / n, mean.mm_y + p.mm_y / n, mean.x + p.x / n, mean.y + p.y / n};
-  double xx = 0, xy = 0, yx = 0, yy = 0;  // sums that tell where the axes of the target point
-  for (const TargetPoint& p : points) {
-    const double x = p.mm_x - mean.mm_x, y = p.mm_y - mean.mm_y;
-    xx += x * (p.x - mean.x), xy += x * (p.y - mean.y), yx += y * (p.x - mean.x), yy += y * (p.y - mean.y);
-  }
-  return xx * yy - xy * yx < 0;
-}
-
-/// True if a target differs from what a mirror shows of it: others are their own mirror image after half a
-/// turn.
-bool is_chiral(const Target& target) {
-  return target.pattern == TargetPattern::charuco ||
-         (target.pattern == TargetPattern::acircles && target.rows % 2 == 0);
-}
-
-/// True if the image shows the target as a mirror does.
-bool is_mirrored(const Image& image, const Target& target, const std::vector<TargetPoint>& points) {
-  if (!is_chiral(target)) return false;
-  if (!points.empty()) return is_left_handed(points);
-  cv::Mat flipped;
-  cv::flip(as_mat(image.view()), flipped, 1);
-  return !find_target(as_view(flipped), target).empty();
-}
-
-/// The file of an image, or its name if the file holds several.
-std::string name_of(const FrameSource& images, std::int64_t i) {
-  const bool is_whole_file = images.file(i).filename() == images.name(i);
-  return is_whole_file ? images.file(i).string() : images.name(i);
-}
-
-/// Finds the target in image i; `size` receives the size of the image.
-CalibrationImage look_at(FrameSource& images, std::int64_t i, const Target& target, Size& size) {
-  CalibrationImage found;
-  found.file = name_of(images, i);
-  Image image;
-  try {
-    image = images.read(i);
-    size = image.size();
-    found.points = find_target(image, target);
-  } catch (const FileError& error) {
-    found.problem = error.what();
-    return found;
-  }
-  if (is_mirrored(image, target, found.points))
-    found.problem = "The target is mirrored: was the image flipped, or taken by way of a mirror?";
-  else if (found.points.empty())
-    found.problem =
-        "The target was not found: is all of it in the image, in focus, with the numbers of columns and rows "
-        "that were given?";
-  else if (found.points.size() < kLeastPoints)
-    found.problem = "Only " + std::to_string(found.points.size()) + " corners of the target were found.";
-  return found;
-}
-
-/// Finds the target in all images, several at once. Throws UsageError if their sizes differ.
-std::vector<CalibrationImage> look_at_all(FrameSource& source, const CalibrationJob& job, Size& size) {
-  if (!source.reads_in_parallel())
-    throw UsageError("A video is no set of calibration images: extract frames from it.");
-  const std::int64_t count = source.count().value_or(0);
-  std::vector<CalibrationImage> images(count);
-  std::vector<Size> sizes(count);
-  core::ThreadPool pool(job.threads);
-  pool.parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t i = begin; i < end; ++i) images[i] = look_at(source, i, job.target, sizes[i]);
-  });
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    if (sizes[i] == Size{}) continue;
-    if (size == Size{}) size = sizes[i];
-    if (sizes[i] != size)
-      throw UsageError(
-          images[i].file +
-          " differs in size from the images before it: calibrate with images of one camera at one "
-          "setting.");
-  }
-  return images;
 }
 
 std::vector<CalibrationImage*> usable(std::vector<CalibrationImage>& images) {
@@ -222,15 +125,6 @@ class LensDeviations {
   double squares_ = 0;
   int freedom_ = 0;
 };
-
-/// Indices in kLensParameters of the parameters that a model estimates.
-std::vector<int> free_parameters(LensModel model) {
-  std::vector<int> free = {0, 1, 2, 3, 4};
-  if (model != LensModel::k1) free.push_back(5);
-  if (model == LensModel::brown || model == LensModel::rational) free.insert(free.end(), {6, 7, 8});
-  if (model == LensModel::rational) free.insert(free.end(), {9, 10, 11});
-  return free;
-}
 
 /// The points of images as OpenCV takes them.
 struct Views {
@@ -347,24 +241,6 @@ void check_determined(const std::vector<CalibrationImage*>& images, const Calibr
           "with fewer parameters.");
 }
 
-/// Leaves out images in which the target stands where it stood in an earlier one: they tell nothing new, but
-/// would count as independent.
-void leave_out_repeats(std::vector<CalibrationImage>& images) {
-  constexpr double kSame = 0.25;  // px, largest distance of a point from its place in the other image
-  const auto same = [](const CalibrationImage& a, const CalibrationImage& b) {
-    return std::ranges::equal(a.points, b.points, [](const TargetPoint& p, const TargetPoint& q) {
-      return p.mm_x == q.mm_x && p.mm_y == q.mm_y && std::hypot(p.x - q.x, p.y - q.y) < kSame;
-    });
-  };
-  for (auto image = images.begin(); image != images.end(); ++image) {
-    if (!image->problem.empty()) continue;
-    const auto first = std::find_if(images.begin(), image, [&](const CalibrationImage& earlier) {
-      return earlier.problem.empty() && same(earlier, *image);
-    });
-    if (first != image) image->problem = "The target stands as in " + first->file + ", which counts once.";
-  }
-}
-
 /// Fits again without the image of the largest residuals if its target seems to be bent, moved or mistaken:
 /// its residuals exceed three times the median, or those of all others halve. False: nothing changed.
 bool leave_out_the_worst(Calibration& result) {
@@ -388,22 +264,19 @@ bool leave_out_the_worst(Calibration& result) {
   return true;
 }
 
-double coverage_of(const std::vector<CalibrationImage*>& images, Size size) {
-  std::vector<cv::Point2f> all, hull;
-  for (const CalibrationImage* image : images)
-    for (const cv::Point2f& p : in_image(*image)) all.push_back(p);
-  cv::convexHull(all, hull);
-  return cv::contourArea(hull) / (static_cast<double>(size.width) * size.height);
-}
-
 void calibrate_lens(const CalibrationJob& job, Calibration& result) {
-  result.images = look_at_all(*open_frames(job.images), job, result.camera.image);
-  leave_out_repeats(result.images);
+  core::ThreadPool pool(job.threads);
+  result.images = look_at_all(*open_frames(job.images), job.target, pool, result.camera.image);
+  for (std::size_t i = 0; i < result.images.size(); ++i)
+    if (const auto first = calibration::first_alike(result.images, i))
+      result.images[i].problem =
+          "The target stands as in " + result.images[*first].file + ", which counts once.";
   fit_lens(usable(result.images), result);
   while (leave_out_the_worst(result)) continue;
   check_determined(usable(result.images), result);
   result.rms = rms_of(usable(result.images));
-  result.coverage = coverage_of(usable(result.images), result.camera.image);
+  const auto used = usable(result.images);
+  result.coverage = coverage_of({used.begin(), used.end()}, result.camera.image);
   if (result.coverage < 0.5)
     result.warnings.push_back(
         "The targets cover less than half of the image: the distortion is not known outside them.");

@@ -45,7 +45,36 @@ Json plane_json(const PlaneFit& plane) {
   return json;
 }
 
+Json pair_json(const CalibrationPair& pair) {
+  return {{"left", image_json(pair.left)},
+          {"right", image_json(pair.right)},
+          {"epipolar_px", pair.epipolar_px},
+          {"problem", pair.problem.empty() ? Json() : Json(pair.problem)}};
+}
+
+// JSON must be valid UTF-8, but file names need not be.
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 }  // namespace
+
+std::string calibration_json(const StereoCalibration& calibration, const std::string& command) {
+  Json json = {{"version", version()},
+               {"command", command},
+               {"target", target_json(calibration.target)},
+               {"model", to_string(calibration.model)},
+               {"rms_px", calibration.rms},
+               {"coverage", calibration.coverage},
+               {"angle_deg", calibration.angle_deg},
+               {"baseline_mm", calibration.baseline_mm},
+               {"target_error_mm", calibration.target_error_mm}};
+  if (calibration.check_distance_mm > 0)
+    json["check_distance"] = {{"measured_mm", calibration.check_distance_mm},
+                              {"found_mm", calibration.found_distance_mm}};
+  json["pairs"] = Json::array();
+  for (const CalibrationPair& pair : calibration.pairs) json["pairs"].push_back(pair_json(pair));
+  json["warnings"] = calibration.warnings;
+  return text_of(json);
+}
 
 std::string calibration_json(const Calibration& calibration, const std::string& command) {
   Json json = {{"version", version()}, {"command", command}, {"target", target_json(calibration.target)}};
@@ -59,8 +88,7 @@ std::string calibration_json(const Calibration& calibration, const std::string& 
   }
   if (calibration.plane) json["plane"] = plane_json(*calibration.plane);
   json["warnings"] = calibration.warnings;
-  // JSON must be valid UTF-8, but file names need not be.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text_of(json);
 }
 
 }  // namespace dic

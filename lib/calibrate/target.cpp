@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "calibrate/charuco.hpp"
+#include "calibrate/rings.hpp"
 #include "calibrate/saddle.hpp"
 
 namespace dic {
@@ -50,17 +51,22 @@ std::vector<cv::Point2f> find_corners(const cv::Mat& grey, cv::Size size) {
   return {};
 }
 
+struct Circle {
+  cv::Point2f centre;
+  double area = 0;  ///< px^2
+};
+
 /// The centroid of the darkness around a centre. Darkness counts in proportion between a tenth and nine
 /// tenths of the contrast: noise of paper and ink does not count, and pixels at the edge count by their
 /// share.
-cv::Point2f dark_centroid(const cv::Mat& grey, cv::Point2f centre, double radius) {
+Circle dark_centroid(const cv::Mat& grey, cv::Point2f centre, double radius) {
   const int reach = static_cast<int>(radius) + 1;
   const cv::Point middle(cvRound(centre.x), cvRound(centre.y));
   const cv::Rect box =
       cv::Rect(middle.x - reach, middle.y - reach, 2 * reach + 1, 2 * reach + 1) & cv::Rect({}, grey.size());
   double low = 0, high = 0;
   cv::minMaxLoc(grey(box), &low, &high);
-  if (!(high > low)) return centre;
+  if (!(high > low)) return {centre};
   double sum = 0, sum_x = 0, sum_y = 0;
   for (int y = box.y; y < box.br().y; ++y)
     for (int x = box.x; x < box.br().x; ++x) {
@@ -69,36 +75,58 @@ cv::Point2f dark_centroid(const cv::Mat& grey, cv::Point2f centre, double radius
       const double weight = std::clamp((dark - 0.1) / 0.8, 0.0, 1.0);
       sum += weight, sum_x += weight * x, sum_y += weight * y;
     }
-  if (!(sum > 0)) return centre;
-  return {static_cast<float>(sum_x / sum), static_cast<float>(sum_y / sum)};
+  if (!(sum > 0)) return {centre};
+  return {{static_cast<float>(sum_x / sum), static_cast<float>(sum_y / sum)}, sum};
 }
 
 /// Finds dark circles on a bright background.
-std::vector<cv::Point2f> find_dark_circles(const cv::Mat& grey, cv::Size size, int arrangement) {
+std::vector<Circle> find_dark_circles(const cv::Mat& grey, cv::Size size, int arrangement) {
   cv::SimpleBlobDetector::Params parameters;
   parameters.maxArea = static_cast<float>(grey.total()) / static_cast<float>(size.area());
   std::vector<cv::Point2f> centres;
   if (!cv::findCirclesGrid(grey, size, centres, arrangement, cv::SimpleBlobDetector::create(parameters)))
     return {};
-  std::vector<cv::Point2f> refined;
+  std::vector<Circle> refined;
   const std::vector<double> distances = calibration::nearest_distances(centres);
   for (std::size_t k = 0; k < centres.size(); ++k) {
     const double radius = distances[k] / 2;
-    refined.push_back(dark_centroid(grey, dark_centroid(grey, centres[k], radius), radius));
+    refined.push_back(dark_centroid(grey, dark_centroid(grey, centres[k], radius).centre, radius));
   }
   return refined;
 }
 
-std::vector<cv::Point2f> find_circles(const cv::Mat& grey, cv::Size size, int arrangement) {
-  const auto dark = find_dark_circles(grey, size, arrangement);
+std::vector<Circle> find_circles(const cv::Mat& grey, cv::Size size, int arrangement) {
+  auto dark = find_dark_circles(grey, size, arrangement);
   return dark.empty() ? find_dark_circles(255 - grey, size, arrangement) : dark;
+}
+
+/// Circles in a regular arrangement, all of which must be visible.
+std::vector<TargetPoint> circles_of(const cv::Mat& grey, const Target& target) {
+  const bool is_shifted = target.pattern == TargetPattern::acircles;
+  const auto found = find_circles(grey, {target.columns, target.rows},
+                                  is_shifted ? cv::CALIB_CB_ASYMMETRIC_GRID : cv::CALIB_CB_SYMMETRIC_GRID);
+  std::vector<TargetPoint> points;
+  for (int k = 0; k < std::ssize(found); ++k) {
+    points.push_back(point_of(target, k, found[k].centre));
+    points.back().area = found[k].area;
+  }
+  return points;
+}
+
+std::vector<TargetPoint> dots_of_rings(const cv::Mat& grey, const Target& target) {
+  std::vector<TargetPoint> points;
+  for (const calibration::GridDot& dot : calibration::find_ring_grid(grey))
+    points.push_back(
+        {dot.column * target.square_mm, dot.row * target.square_mm, dot.centre.x, dot.centre.y, dot.area});
+  return points;
 }
 
 }  // namespace
 
 std::vector<std::string> Target::validate() const {
   std::vector<std::string> list;
-  if (columns < 3 || rows < 3 || columns > 200 || rows > 200)
+  const bool is_counted = pattern == TargetPattern::rings;  // from the rings
+  if (!is_counted && (columns < 3 || rows < 3 || columns > 200 || rows > 200))
     list.push_back(
         "The target needs 3 to 200 columns and rows: count inner corners, circles, or the squares of "
         "charuco.");
@@ -120,13 +148,12 @@ std::vector<TargetPoint> find_target(ImageView image, const Target& target) {
   if (const auto problems = target.validate(); !problems.empty()) throw UsageError(problems.front());
   const cv::Mat grey = as_grey8(image);
   const cv::Size size(target.columns, target.rows);
+  if (target.pattern == TargetPattern::rings) return dots_of_rings(grey, target);
+  if (target.pattern == TargetPattern::circles || target.pattern == TargetPattern::acircles)
+    return circles_of(grey, target);
   calibration::CharucoCorners found;
   if (target.pattern == TargetPattern::checkerboard)
     found.places = find_corners(grey, size);
-  else if (target.pattern == TargetPattern::circles)
-    found.places = find_circles(grey, size, cv::CALIB_CB_SYMMETRIC_GRID);
-  else if (target.pattern == TargetPattern::acircles)
-    found.places = find_circles(grey, size, cv::CALIB_CB_ASYMMETRIC_GRID);
   else
     found = calibration::find_charuco(
         grey,

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "camera/camera_json.hpp"
@@ -311,7 +312,7 @@ Imported import_dice_text(const std::vector<std::string>& lines) {
 // numbers
 
 struct NamedParameter {
-  const char* name;
+  std::string_view name;
   double Lens::*value;
 };
 constexpr NamedParameter kNames[] = {
@@ -332,8 +333,7 @@ Imported import_named(const Fields& fields) {
   Imported imported;
   for (const auto& [name, numbers] : fields) {
     if (!name.starts_with("cam0") && !name.starts_with("cam1")) continue;
-    const auto known =
-        std::ranges::find_if(kNames, [&](const auto& one) { return name.substr(4) == one.name; });
+    const auto known = std::ranges::find(kNames, std::string_view(name).substr(4), &NamedParameter::name);
     const double value = single(fields, name);
     if (known == std::end(kNames) && value != 0) refuse("dic does not know what \"" + name + "\" means");
     if (known != std::end(kNames)) imported.lenses[name[3] == '0' ? 0 : 1].*known->value = value;
@@ -360,7 +360,7 @@ Imported import_opencorr(const Fields& fields) {
   };
   for (std::size_t k = 0; k < 2; ++k) {
     for (const auto& [name, value] : kNames)
-      if (const auto found = fields.find(name); found != fields.end())
+      if (const auto found = fields.find(std::string(name)); found != fields.end())
         imported.lenses[k].*value = found->second[k];
     for (const char* name : {"fx", "fy", "cx", "cy"}) at(name, k);
     const Vector turn = {at("rx", k), at("ry", k), at("rz", k)};

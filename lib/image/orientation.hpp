@@ -23,6 +23,6 @@ Orientation exif_orientation(std::span<const std::uint8_t> exif);
 
 /// The orientation that an image file notes: JPEG, PNG and TIFF, whose head is all that is read. kAsStored if
 /// it notes none, or cannot be read.
-DIC_INTERNAL_API Orientation stored_orientation(const std::filesystem::path& path);
+Orientation stored_orientation(const std::filesystem::path& path);
 
 }  // namespace dic::image

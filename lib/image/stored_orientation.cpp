@@ -3,6 +3,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "image/orientation.hpp"
@@ -82,6 +83,8 @@ Orientation orientation_of_tiff(Parts& file, std::string_view head) {
 }  // namespace
 
 Orientation stored_orientation(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) return kAsStored;  // a pipe would be waited for
   Parts file(path);
   const std::string head = file.at(0, 8);
   if (head.size() < 8) return kAsStored;

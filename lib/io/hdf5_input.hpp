@@ -24,7 +24,7 @@ class InputFile {
   /// True where a group or dataset of that path is there.
   bool has(const std::string& name) const;
   /// True if the values of a dataset lie in other files, of which it is a view.
-  DIC_INTERNAL_API bool is_virtual(const std::string& name) const;
+  bool is_virtual(const std::string& name) const;
   /// Names of the datasets of a group, sorted.
   std::vector<std::string> datasets(const std::string& group) const;
   /// Shape of a dataset; a scalar has no dimensions.

@@ -129,6 +129,77 @@ class CalibrateTest(ProgramTest):
             self.assertLess(camera["calibration"]["rms_px"], 0.05)
             self.assert_lens(camera["lens"])
 
+    def pairs(self, count, is_dark=is_dark_board, size_mm=(48, 30), hidden=0):
+        """Pairs of a rig with two equal lenses, 14 degrees apart; something hides a corner of the left images."""
+        random = np.random.default_rng(4)
+        relative, shift = cv2.Rodrigues(np.array([0.01, 0.25, -0.02]))[0], np.array([-40.0, 1, 6])
+        names = [[f"{side}_{i}.png" for i in range(count)] for side in ("left", "right")]
+        for i in range(count):
+            turn = random.uniform(-1, 1, 3) * [0.45, 0.4, 0.3]
+            rotation = cv2.Rodrigues(turn)[0]
+            place = np.array([0, 0, 165 * random.uniform(1, 1.1)]) - rotation @ np.array([size_mm[0] / 2, size_mm[1] / 2, 0])
+            image = render(is_dark, turn, place, i)
+            image[:hidden, :hidden] = 120
+            write_image(self.folder / names[0][i], image)
+            right = cv2.Rodrigues(relative @ rotation)[0].ravel()
+            write_image(self.folder / names[1][i], render(is_dark, right, relative @ place + shift, 50 + i))
+        return names, relative, shift
+
+    def test_two_cameras(self):
+        (left, right), relative, shift = self.pairs(5)
+        done = self.succeed("calibrate", "--left", *left, "--right", *right, *BOARD, "--check-distance", "48.5")
+        self.assertIn("left_0.png", done.stdout)
+        self.assertIn("baseline", done.stdout)
+        self.assertIn("Only 5 pairs", done.stderr)
+        self.assertIn("48.5 mm as measured", done.stderr)
+        stereo = self.camera("stereo.json")
+        self.assertLess(np.abs(np.array(stereo["rotation"]) - relative).max(), 2e-3)
+        self.assertLess(np.abs(np.array(stereo["translation_mm"]) - shift).max(), 0.4)
+        self.assertLess(stereo["epipolar_px"], 0.05)
+        self.assertEqual(len(stereo["calibration"]["pairs"]), 5)
+        self.assertLess(stereo["calibration"]["pairs"][3]["epipolar_px"], 0.05)
+        self.assertEqual(np.shape(stereo["covariance"]["matrix"]), (30, 30))
+        self.assertEqual(cv2.imread(str(self.folder / "stereo.png")).shape[1], 1600)
+        # A file of dic is a calibration like those of others; one camera is refused, and so is the other way round.
+        self.succeed("calibrate", "--import", "stereo.json", "-o", "again.json")
+        self.assertEqual(self.camera("again.json")["rotation"], stereo["rotation"])
+        self.refuse(1, ["two cameras"], "track", *left, "--camera", "stereo.json")
+        self.refuse(2, ["5 left images", "4 right"], "calibrate", "--left", *left, "--right", *right[1:], *BOARD, "-o", "x.json")
+        self.refuse(2, ["one camera"], "calibrate", "c.png", "--left", left[0], "--right", right[0], *BOARD, "-o", "x.json")
+
+    def test_two_cameras_and_a_board_that_is_partly_hidden(self):
+        (left, right), relative, shift = self.pairs(4, charuco(9, 6), (54, 36), hidden=240)
+        self.succeed("calibrate", "--left", *left, "--right", *right, "--pattern", "charuco", "--columns", 9, "--rows", 6,
+                     "--square", "6", "--marker", "4.5", "--dictionary", "5X5_100")
+        stereo = self.camera("stereo.json")
+        for pair in stereo["calibration"]["pairs"]:
+            self.assertIsNone(pair["problem"])
+            self.assertGreater(pair["left"]["points"], 15)
+            self.assertEqual(pair["right"]["points"], 40)
+        self.assertLess(min(pair["left"]["points"] for pair in stereo["calibration"]["pairs"]), 36)
+        self.assertLess(np.abs(np.array(stereo["rotation"]) - relative).max(), 4e-3)
+        self.assertLess(stereo["epipolar_px"], 0.1)
+
+    def test_import(self):
+        lens = [("fx_px", 2500), ("fy_px", 2501), ("fs_px", 0.5), ("cx_px", 500), ("cy_px", 400), ("k1", -0.1)]
+        lines = [f"cam{i}_{name},{value}" for i in range(2) for name, value in lens]
+        lines += ["tx_mm,-200", "ty_mm,1.5", "tz_mm,50", "theta_deg,0", "phi_deg,30", "psi_deg,0"]
+        (self.folder / "rig.txt").write_text("\n".join(lines))
+        self.refuse(1, ["rig.txt", "size of the images"], "calibrate", "--import", "rig.txt")
+        for size in ("1000", "1000x", "x800", "1000x800x3", "-1000x800"):
+            self.refuse(2, ["2448x2048"], "calibrate", "--import", "rig.txt", f"--image-size={size}")
+        done = self.succeed("calibrate", "--import", "rig.txt", "--image-size", "1000x800")
+        self.assertIn("30.0000 degrees", done.stdout)
+        stereo = self.camera("stereo.json")
+        self.assertEqual(stereo["translation_mm"], [-200, 1.5, 50])
+        self.assertAlmostEqual(stereo["rotation"][0][2], 0.5, delta=1e-12)
+        self.assertEqual(stereo["left"]["lens"]["skew"], 0.5)
+        self.assertIsNone(stereo["epipolar_px"])
+        self.refuse(2, ["stereo.json", "--force"], "calibrate", "--import", "rig.txt", "--image-size", "1000x800")
+        (self.folder / "camera.json").write_text(json.dumps({"dic_camera": 1, "image_width": 100, "image_height": 80}))
+        self.refuse(1, ["one camera"], "calibrate", "--import", "camera.json", "-o", "x.json")
+        self.refuse(1, ["none.xml"], "calibrate", "--import", "none.xml", "-o", "x.json")
+
     def test_wrong_usage(self):
         self.refuse(2, ["images"], "calibrate", *BOARD)
         self.refuse(2, ["--columns"], "calibrate", "a.png")

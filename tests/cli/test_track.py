@@ -1,6 +1,7 @@
 """`dic track` from the outside: python test_track.py DIC"""
 
 import csv
+import io
 import math
 import re
 import struct
@@ -9,6 +10,7 @@ import zlib
 import cv2
 import h5py
 import numpy as np
+import tifffile
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
 from dic_program import ProgramTest, main, speckle, write_image
@@ -80,12 +82,18 @@ class TrackTest(ProgramTest):
         self.succeed("track", *frames, *QUICK)
         self.assertEqual(self.run_json()["warnings"], [])
         turned = cv2.rotate(cv2.imread(str(self.folder / frames[2]), cv2.IMREAD_GRAYSCALE), cv2.ROTATE_180)
-        data = cv2.imencode(".png", turned)[1].tobytes()
-        (self.folder / frames[2]).write_bytes(data[:33] + chunk + data[33:])
-        done = self.succeed("track", *frames, *QUICK, "--force")
-        self.assertEqual(self.run_json()["warnings"], [done.stderr.removeprefix("dic: warning: ").strip()])
-        self.assertIn("photo_2.png notes the orientation 3, photo_0.png the orientation 1", done.stderr)
-        self.assert_moved(self.fields(), 1, *SHIFTS[2], edge=4)
+        segment = b"\xff\xe1" + struct.pack(">H", 8 + len(exif)) + b"Exif\0\0" + exif
+        png, jpeg = (cv2.imencode(kind, turned, options)[1].tobytes() for kind, options in (
+            (".png", []), (".jpg", [cv2.IMWRITE_JPEG_QUALITY, 100])))
+        with io.BytesIO() as tiff:
+            tifffile.imwrite(tiff, turned, extratags=[(274, 3, 1, 3, True)])
+            files = {"png": png[:33] + chunk + png[33:], "jpg": jpeg[:2] + segment + jpeg[2:], "tif": tiff.getvalue()}
+        for kind, data in files.items():
+            (self.folder / f"turned.{kind}").write_bytes(data)
+            done = self.succeed("track", *frames[:2], f"turned.{kind}", *QUICK, "--force")
+            self.assertEqual(self.run_json()["warnings"], [done.stderr.removeprefix("dic: warning: ").strip()])
+            self.assertIn(f"turned.{kind} notes the orientation 3, photo_0.png the orientation 1", done.stderr)
+            self.assert_moved(self.fields(), 1, *SHIFTS[2], edge=4)
 
     def test_a_frame_that_equals_the_reference(self):
         frames = self.sequence([(0, 0), (0, 0)])

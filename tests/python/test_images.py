@@ -2,6 +2,7 @@
 
 import struct
 import subprocess
+import warnings
 
 import cv2
 import numpy as np
@@ -31,6 +32,50 @@ def region():
 def frames_of(path):
     source = dic._dic.open_frames([str(path)])
     return np.stack([source.read(i) for i in range(source.count())])
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int64, np.uint32, np.uint64, np.float16])
+def test_arrays_of_other_types_are_measured_as_float64(grey, kind):
+    low = (grey // 2).astype(np.float64)  # int8 ends at 127
+    images = [low, np.roll(low, 2, 1)]
+    expected = dic.track(images, subset=21, step=10, progress=False)
+    found = dic.track([image.astype(kind) for image in images], subset=21, step=10, progress=False)
+    assert (expected.status.values[0, 2:-2, 2:-2] == 0).all()
+    np.testing.assert_allclose(found.u, expected.u, atol=1e-4)
+
+
+def test_values_that_do_not_fit_are_refused(grey):
+    with pytest.raises(dic.UsageError, match="beyond 32 bits"):
+        dic.Tracker(grey.astype(np.int64) << 30)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.float32])
+def test_colour_is_measured_as_a_file_of_it(tmp_path, grey, kind):
+    """Channels R, G, B, and perhaps opacity."""
+    random = np.random.default_rng(4)
+    colour = np.stack([grey, np.roll(grey, 3, 0), random.integers(0, 256, grey.shape)], -1).astype(kind)
+    tifffile.imwrite(tmp_path / "a.tif", colour, photometric="rgb")
+    np.testing.assert_allclose(dic._images.image(colour), dic.read_image(tmp_path / "a.tif"), rtol=1e-6)
+    transparent = np.concatenate([colour, np.zeros_like(colour[..., :1])], -1)
+    assert np.array_equal(dic._images.image(transparent), dic._images.image(colour))
+    moved = [np.roll(colour, k, 1) for k in (0, 2)]
+    ds = dic.track(moved, subset=21, step=10, progress=False)
+    assert ds.attrs["image_width"] == WIDTH and ds.attrs["image_height"] == HEIGHT
+    np.testing.assert_allclose(ds.u.values[0, 2:-2, 2:-2], 2, atol=0.01)
+
+
+def test_ncc_of_a_faint_pattern_says_that_it_cannot_tell():
+    faint = cv2.GaussianBlur(np.random.default_rng(31).normal(0, 1, (100, 150)), (0, 0), 2)
+    faint = np.round(60000 + 4 * faint / faint.std()).astype(np.uint16)
+    with pytest.warns(UserWarning, match='use criterion "zncc"'):
+        dic.correlate(faint[20:50, 60:100], faint, criterion="ncc", peaks=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        peaks = dic.correlate(faint[20:50, 60:100], faint, criterion="zncc", peaks=True)
+        assert (peaks.dx.item(), peaks.dy.item()) == (60, 20)
+        clear = (faint - faint.min()).astype(np.uint8)
+        peaks = dic.correlate(clear[20:50, 60:100], clear, criterion="ncc", peaks=True)
+        assert (peaks.dx.item(), peaks.dy.item()) == (60, 20)
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.uint32, np.float16, np.float32, np.float64])

@@ -3,8 +3,10 @@
 import ast
 import inspect
 import os
+import pickle
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -54,7 +56,85 @@ def test_errors_have_the_sentence_of_the_command_line(program, tmp_path, flags, 
     assert done.returncode != 0
     flag, name = flags[-2].lstrip("-"), list(options)[-1]
     sentence = str(error.value).replace(name + " ", flag + " ").rstrip(".")
-    assert sentence in " ".join(done.stderr.split()), (sentence, done.stderr)
+    assert sentence in " ".join(done.stderr.split()).replace("--", ""), (sentence, done.stderr)
+
+
+def test_messages_have_the_words_of_python(tmp_path):
+    options = dict(output=tmp_path / "out", step=20, pictures="none")
+    dic.track(FRAMES, **options)
+    with pytest.raises(dic.FileError, match="choose another folder with output, or replace it with force=True") as error:
+        dic.track(FRAMES, **options)
+    assert type(error.value).__module__ == "dic"
+    assert "\ndic.FileError: " in "\n" + "".join(traceback.format_exception_only(error.value))
+    again = pickle.loads(pickle.dumps(error.value))
+    assert (type(again), str(again)) == (dic.FileError, str(error.value))
+
+
+def test_objects_describe_themselves_and_can_be_pickled(moved):
+    images = moved.image.values
+    tracker = dic.Tracker(images[0], subset=21, step=10, global_=True)
+    result = tracker.track(images[1])
+    points = int(result.grid.inside.sum())
+    assert f"{points} points" in repr(tracker) and "subset 21" in repr(tracker)
+    assert repr(result) == f"<dic.FrameResult 0: {result.counts['ok']} ok of {repr(result.grid)[11:-1]}>"
+    assert f"<td>{result.counts['ok']}</td>" in result._repr_html_()
+    again = pickle.loads(pickle.dumps(result))
+    for name in _dataset_arrays():
+        one, other = getattr(result, name), getattr(again, name)
+        assert (one is None) == (other is None)
+        assert one is None or (one.dtype == other.dtype and one.tobytes() == other.tobytes()), name
+    assert (again.index, again.seconds, again.noise) == (result.index, result.seconds, result.noise)
+    assert tracker.dataset([again]).equals(tracker.dataset([result]))
+    found = dic.probe(tracker.dataset([result]), point=[(60, 60), (70, 70)], line=(40, 60, 90, 60))
+    assert repr(found) == "<dic.Probe: 2 points, 1 line; 1 frames>"
+    assert "P2 u" in found._repr_html_()
+    assert pickle.loads(pickle.dumps(found)).points.equals(found.points)
+
+
+def _dataset_arrays():
+    return [array["name"] for array in _dic.field_arrays()]
+
+
+SCRIPT = '''
+import numpy as np
+import xarray as xr
+
+import dic
+
+
+def measured(folder: str) -> xr.Dataset:
+    ds = dic.track(folder, subset=21, step=10, scale=0.05, fps=2, roi_rect=(0, 0, 100, 100))
+    return dic.strain(ds, strain_window=9)
+
+
+def online(images: "list[np.typing.NDArray[np.uint8]]") -> list[float]:
+    tracker = dic.Tracker(images[0], subset=21)
+    with dic.TrackStream(images[0], callback=lambda r: print(r.index, r.counts), subset=21) as live:
+        live.push(images[1])
+    return [float(np.nanmean(tracker.track(image).u)) for image in images[1:]]
+
+
+found = dic.probe(measured("frames"), point=(10, 20), extensometer=(1, 2, 3, 4))
+print(found.to_dataframe().columns, found.points.u.values, dic.Status.ok.value)
+print(dic.match("template.png", "frames"), dic.correlate(np.zeros((2, 2)), np.zeros((4, 4))).shape)
+try:
+    with dic.open("dic_out") as opened:
+        opened.dic.plot("exx")
+except dic.FileError as error:
+    print(error)
+dic.write_image("b.png", dic.read_image("a.png"))
+dic.track("frames", subsets=21)  # expected error
+'''
+
+
+def test_a_script_passes_mypy_strict(tmp_path):
+    """Errors in the package itself do not count: those of an installed one are not shown."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir",
+                           str(tmp_path / "cache"), "script.py"], cwd=tmp_path, capture_output=True, text=True,
+                          env=dict(os.environ, MYPYPATH=str(PACKAGE.parent)))
+    errors = [line for line in done.stdout.splitlines() if line.startswith("script.py:") and " error: " in line]
+    assert len(errors) == 1 and '"subsets"' in errors[0], done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("into_files", [False, True], ids=["memory", "files"])

@@ -9,7 +9,9 @@
 #include <opencv2/imgproc.hpp>
 #include <random>
 
-// Targets seen by a known camera: every pixel is the mean over 5x5 samples of the exact pattern, with noise.
+#include "rendered_target.hpp"
+
+// Targets seen by a known camera.
 namespace dic {
 namespace {
 
@@ -18,58 +20,11 @@ namespace fs = std::filesystem;
 constexpr Size kImage = {800, 640};
 const Lens kLens = {1250, 1244, 410, 311, -0.2, 0.08, 0.001, -0.0015};
 
-struct Pose {
-  cv::Vec3d turn, shift;
-};
-
-cv::Matx33d homography_of(const Lens& l, const Pose& pose) {
-  cv::Matx33d r;
-  cv::Rodrigues(pose.turn, r);
-  const auto& t = pose.shift;
-  return cv::Matx33d(l.fx, 0, l.cx, 0, l.fy, l.cy, 0, 0, 1) *
-         cv::Matx33d(r(0, 0), r(0, 1), t[0], r(1, 0), r(1, 1), t[1], r(2, 0), r(2, 1), t[2]);
-}
-
-bool is_dark(const Target& target, double x, double y) {
-  const double s = target.square_mm;
-  if (target.pattern == TargetPattern::checkerboard) {
-    const double i = std::floor(x / s), j = std::floor(y / s);
-    return i >= -1 && j >= -1 && i < target.columns && j < target.rows && std::fmod(i + j + 2, 2) == 0;
-  }
-  if (target.pattern == TargetPattern::circles) {
-    const double i = std::clamp(std::round(x / s), 0.0, target.columns - 1.0);
-    const double j = std::clamp(std::round(y / s), 0.0, target.rows - 1.0);
-    return std::hypot(x - i * s, y - j * s) < 0.3 * s;
-  }
-  const int row = static_cast<int>(std::round(y / s));
-  for (int j = std::max(0, row - 1); j <= std::min(target.rows - 1, row + 1); ++j) {
-    const double i = std::clamp(std::round((x / s - j % 2) / 2), 0.0, target.columns - 1.0);
-    if (std::hypot(x - (2 * i + j % 2) * s, y - j * s) < 0.5 * s) return true;
-  }
-  return false;
-}
-
 Image render(const Lens& lens, const Pose& pose, const Target& target, double noise, unsigned seed,
              double white = 220) {
-  const Camera camera({kImage, lens, {}});
-  const cv::Matx33d mm_from_ideal = homography_of(lens, pose).inv();
-  std::mt19937 random(seed);
-  std::normal_distribution<double> grey(0, noise);
-  Image image(kImage, ScalarType::u8);
-  for (int y = 0; y < kImage.height; ++y)
-    for (int x = 0; x < kImage.width; ++x) {
-      const auto [middle, j] = camera.undistort_with_jacobian(x, y);
-      int dark = 0;
-      for (int k = 0; k < 25; ++k) {
-        const double dx = (k % 5 - 2) / 5.0, dy = (k / 5 - 2) / 5.0;
-        const cv::Vec3d mm =
-            mm_from_ideal * cv::Vec3d(middle.x + j.xx * dx + j.xy * dy, middle.y + j.yx * dx + j.yy * dy, 1);
-        dark += is_dark(target, mm[0] / mm[2], mm[1] / mm[2]);
-      }
-      const double value = white - (white - 30) * dark / 25 + grey(random);
-      image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(std::clamp(std::round(value), 0.0, 255.0));
-    }
-  return image;
+  RenderedTarget how{kImage, noise, seed};
+  how.white = white;
+  return how.seen(lens, pose, target);
 }
 
 /// A pose with the middle of the target near the axis, tilted by up to 30 degrees.

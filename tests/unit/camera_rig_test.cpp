@@ -433,8 +433,9 @@ struct Matches {
       const auto at = camera.distort(l.fx * p[0] / p[2] + l.cx, l.fy * p[1] / p[2] + l.cy);
       return Camera::Point{at.x + error(random), at.y + error(random)};
     };
-    for (double y = -65; y <= 65; y += 5)
-      for (double x = -80; x <= 80; x += 5) {
+    for (int j = -13; j <= 13; ++j)
+      for (int i = -16; i <= 16; ++i) {
+        const double x = 5.0 * i, y = 5.0 * j;
         const cv::Vec3d point(x, y, 440 + 0.004 * x * x + 0.05 * y);
         left.push_back(seen(first, point));
         right.push_back(seen(second, kTurn * point + kShift));

@@ -23,6 +23,7 @@ OWNERS = {
     "lib/analysis/preview.cpp": "preview()",
     "lib/bench/ceilings.cpp": "what the CPU can do at best",
     "lib/calibrate/calibrate.cpp": "calibrate()",
+    "lib/calibrate/calibrate_stereo.cpp": "calibrate_stereo()",
     "lib/figures/plot.cpp": "plot()",
     "lib/query/result_strain.cpp": "write_result_strain(), field_strain()",
     "lib/run/results.hpp": "pictures of a run",

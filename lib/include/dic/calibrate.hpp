@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <dic/camera.hpp>
+#include <dic/camera_rig.hpp>
 #include <dic/export.hpp>
 #include <dic/image.hpp>
 #include <dic/shared/enum_names.hpp>
@@ -12,22 +14,26 @@
 #include <string_view>
 #include <vector>
 
-/// Finds the camera (dic/camera.hpp) from images of a target: a plate with a printed pattern of known size.
+/// Finds one camera (dic/camera.hpp) or two (dic/camera_rig.hpp) from images of a target: a plate with a
+/// printed pattern of known size.
 namespace dic {
 
-enum class TargetPattern : std::uint8_t { checkerboard, circles, acircles, charuco };
+enum class TargetPattern : std::uint8_t { checkerboard, circles, acircles, charuco, rings };
 template <>
 struct EnumNames<TargetPattern> {
   static constexpr EnumName<TargetPattern> table[] = {{TargetPattern::checkerboard, "checkerboard"},
                                                       {TargetPattern::circles, "circles"},
                                                       {TargetPattern::acircles, "acircles"},
-                                                      {TargetPattern::charuco, "charuco"}};
+                                                      {TargetPattern::charuco, "charuco"},
+                                                      {TargetPattern::rings, "rings"}};
 };
 
 struct Target {
   TargetPattern pattern = TargetPattern::checkerboard;
   /// Size of the pattern, at least 3. checkerboard: inner corners, one less than squares. circles: centres.
   /// acircles (every other row is shifted by half a distance): centres per row, rows. charuco: squares.
+  /// rings (a grid of dots, three of them rings, as VIC-3D and DICe use): 0, because dots are counted from
+  /// the ring in the corner of the right angle; columns run towards the ring that is more dots away.
   int columns = 0, rows = 0;
   /// Side of a square; circles: distance of centres; acircles: distance of rows, which is half the distance
   /// of centres in a row.
@@ -42,9 +48,10 @@ struct Target {
 struct TargetPoint {
   double mm_x = 0, mm_y = 0;  ///< position on the target
   double x = 0, y = 0;        ///< position in the image, px
+  double area = 0;            ///< area of a circle in the image, px^2; 0 = a corner
 };
 /// Finds the points of the target in an image; leaves out corners at the border of the image. Empty: the
-/// target was not found (only a charuco target may be partly hidden). Throws UsageError for an invalid
+/// target was not found (only charuco and rings may be partly hidden). Throws UsageError for an invalid
 /// target.
 DIC_API std::vector<TargetPoint> find_target(ImageView image, const Target& target);
 
@@ -116,6 +123,56 @@ struct Calibration {
 /// lens, the image of the plane alone gives homography and scale. Throws UsageError, FileError (unreadable,
 /// too few with a target, images of different sizes).
 DIC_API Calibration calibrate(const CalibrationJob& job);
+
+struct StereoCalibrationJob {
+  std::vector<std::string> left, right;  ///< images, in pairs by their order: at least 3, better 15
+  Target target;
+  LensModel model = LensModel::brown;
+  /// Distance, as measured with a caliper, of the outermost points in a row of the target: `columns` corners
+  /// or circles; 0 = not measured.
+  double check_distance_mm = 0;
+  int threads = 0;  ///< 0 = one per core
+  DIC_API std::vector<std::string> validate() const;
+};
+
+/// A target that both cameras saw.
+struct CalibrationPair {
+  CalibrationImage left, right;
+  double epipolar_px = CalibrationImage::kNone;  ///< root mean square distance from the epipolar lines
+  std::string problem;                           ///< why it was not used, one sentence; empty = it was
+};
+
+struct StereoCalibration {
+  CameraRig rig;
+  LensModel model = LensModel::brown;
+  Target target;
+  double rms = CalibrationImage::kNone;  ///< root mean square residual over all points of both cameras, px
+  std::vector<CalibrationPair> pairs;
+  std::array<double, 2> coverage = {};  ///< share of each camera's image inside the hull of its points
+  double angle_deg = 0;                 ///< between the optical axes
+  double baseline_mm = 0;               ///< distance of the cameras
+  double check_distance_mm = 0;         ///< of the job
+  /// The same distance as the calibration sees it: mean over all pairs; NaN if not asked for.
+  double found_distance_mm = CalibrationImage::kNone;
+  /// Root mean square distance of the target's points from their regular places, where the images of at least
+  /// 5 pairs showed that it is irregular, and the places were fitted as well; else 0.
+  double target_error_mm = 0;
+  std::vector<std::string> warnings;  ///< one sentence each
+};
+
+/// Finds both lenses and the pose of the right camera in the left one's axes from pairs of images of a target
+/// that was moved in front of both: a bundle adjustment over all points of both cameras. Centroids of circles
+/// are corrected for perspective. Leaves out pairs that contradict the others, and turns the numbering of
+/// points by 180 degrees where a target looks the same from two sides. Throws UsageError, FileError
+/// (unreadable, too few pairs with a target, images of different sizes, pairs that are mixed up).
+DIC_API StereoCalibration calibrate_stereo(const StereoCalibrationJob& job);
+
+/// Everything but the rig itself, as a JSON object for write_camera_rig.
+DIC_API std::string calibration_json(const StereoCalibration& calibration, const std::string& command);
+
+/// Draws a pair of images with some points of the target in the left one and their epipolar lines in the
+/// right one, and writes a PNG. Throws FileError.
+DIC_API void write_epipolar_picture(const std::filesystem::path& path, const StereoCalibration& calibration);
 
 /// Everything but the camera itself, as a JSON object for write_camera.
 DIC_API std::string calibration_json(const Calibration& calibration, const std::string& command);

@@ -21,6 +21,9 @@ from ._track import Tracker, TrackStream, track
 
 __version__ = version()
 
+for _public in (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError):
+    _public.__module__ = "dic"  # as tracebacks and pickles name it
+
 __all__ = [
     "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "Probe", "Status", "TrackStream",
     "Tracker", "UsageError", "correlate", "correlate_variants", "info", "match", "open", "probe", "read_image",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
 from . import _dic, _images
+
+_TIE = 4 * np.finfo(np.float32).eps  # difference of scores that rounding may cause
 
 _DESCRIPTIONS = {
     "dx": ("px", "best shift to the right"),
@@ -25,7 +28,7 @@ def _stack(value):
     """One array [image, y, x] or [y, x]."""
     if isinstance(value, (list, tuple)):
         value = np.stack([np.asarray(one) for one in value])
-    return _images.image(value)
+    return _images.image(value, may_be_colour=False)
 
 
 def _rectangle(shifts, reference, search):
@@ -39,6 +42,14 @@ def _rectangle(shifts, reference, search):
     return [int(shift) for shift in shifts]
 
 
+def _warn_of_ties(best, second):
+    """Warns where float32 cannot tell the best shift from others, as with a faint pattern on a pedestal."""
+    tied = (np.asarray(best) > 0.999) & (np.asarray(best) - np.asarray(second) < _TIE)
+    if tied.any():
+        warnings.warn(f"In {tied.sum()} of {tied.size} pairs the best ncc differs from others by less than its rounding "
+                      'error, because the contrast is small against the grey levels: use criterion "zncc".', stacklevel=3)
+
+
 def correlate(reference: Any, search: Any, *,
               pairing: Literal["one_to_one", "one_to_many", "n_to_mn", "n_to_m"] = "n_to_mn",
               criterion: Literal["cross_correlation", "zncc", "ncc", "ssd"] = "zncc",
@@ -50,7 +61,8 @@ def correlate(reference: Any, search: Any, *,
     reference: [n, h, w] (or [h, w]), search: [m, H, W], of one type: uint8, uint16, int32, float32 or float64.
     pairing: n_to_mn: n references, n * m windows, reference i meets windows i * m .. i * m + m - 1; one_to_one: pair
     k = (k, k); one_to_many: 1 reference, m windows; n_to_m: all n * m pairs. criterion: cross_correlation, the sum c
-    itself; zncc and ncc, [-1, 1]; ssd. shifts: "valid", where the reference is wholly inside the window; "full", any
+    itself; zncc and ncc, [-1, 1]; ssd. On images whose contrast is small against their grey levels only zncc finds the
+    shift: ncc has its best value at many, which a warning says with peaks. shifts: "valid", where the reference is wholly inside the window; "full", any
     overlap; or (dx_min, dx_max, dy_min, dy_max). mask: [n, h, w], not 0 = the element counts. device: cpu, cuda,
     cuda:N, cuda:N,M, cuda:all, opencl, opencl:N. variant: a name of dic.correlate_variants(); empty = chosen by shape
     and device.
@@ -66,6 +78,8 @@ def correlate(reference: Any, search: Any, *,
                  variant)
     if peaks:
         found = correlator.peaks(*arguments)
+        if criterion == "ncc":
+            _warn_of_ties(found["score"], found["second_score"])
         arrays = {name: ("pair", found[name].astype(bool) if name in ("found", "at_border") else found[name],
                          {"units": unit, "long_name": text}) for name, (unit, text) in _DESCRIPTIONS.items()}
         return xr.Dataset(arrays, attrs={"criterion": criterion, "variant": correlator.variant})

@@ -41,9 +41,31 @@ def _is_on_gpu(value):
     return not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == _CUDA
 
 
-def image(value):
+def _whole_numbers(array):
+    """Whole numbers of a type that the library does not have, as int32."""
+    if array.size and (array.min() < -2**31 or array.max() >= 2**31):
+        raise _dic.UsageError(f"The image of {array.dtype} has values beyond 32 bits: scale them, or pass float64.")
+    return array.astype(np.int32)
+
+
+_OTHER_TYPES = {"int8": _whole_numbers, "int16": _whole_numbers, "int64": _whole_numbers, "uint32": _whole_numbers,
+                "uint64": _whole_numbers, "float16": lambda array: array.astype(np.float32),
+                "longdouble": lambda array: array.astype(np.float64)}
+
+
+def _grey(array):
+    """The luma (ITU-R BT.601) of an image [y, x, channel] of R, G, B and perhaps opacity, in its type, as files are
+    read."""
+    if array.dtype not in (np.uint8, np.uint16):
+        weighted = array[..., :3].astype(np.float64) @ [0.299, 0.587, 0.114]
+        return weighted.astype(array.dtype if array.dtype.kind == "f" else np.float64)
+    red, green, blue = (array[..., channel].astype(np.uint32) for channel in range(3))
+    return ((299 * red + 587 * green + 114 * blue + 500) // 1000).astype(array.dtype)
+
+
+def image(value, *, may_be_colour=True):
     """An array [y, x] that the library can read: a file is read; others are handed on without a copy where rows
-    lie one pixel beside the other."""
+    lie one pixel beside the other and the library has their type. Colour [y, x, 3 or 4] becomes grey."""
     if is_path(value):
         return _dic.read_image(value)
     if _is_on_gpu(value):
@@ -53,16 +75,20 @@ def image(value):
     if isinstance(value, np.ndarray):
         if not value.dtype.isnative:
             value = value.astype(value.dtype.newbyteorder("="))
+        if may_be_colour and value.ndim == 3 and value.shape[-1] in (3, 4):
+            value = _grey(value)
+        if (convert := _OTHER_TYPES.get(value.dtype.name)) is not None:
+            value = convert(value)
         if value.ndim >= 2 and value.shape[-1] > 1 and value.strides[-1] != value.itemsize:
             value = np.ascontiguousarray(value)
     return value
 
 
 def shape_of(given, image):
-    """Shape of an image as the caller gave it; `image`, which was made of it, if that has none."""
-    for value in (given, image):
+    """Shape [y, x] of an image as the caller gave it; of `image`, which was made of it, if that has none."""
+    for value in (image, given):
         if hasattr(value, "shape"):
-            return tuple(value.shape)
+            return tuple(value.shape[:2])
     return np.from_dlpack(image).shape
 
 
@@ -72,7 +98,7 @@ def mask(value):
         return None
     if is_path(value):
         return _dic.read_mask(value)
-    found = image(value)
+    found = image(value, may_be_colour=False)
     return found.view(np.uint8) if isinstance(found, np.ndarray) and found.dtype == bool else found
 
 

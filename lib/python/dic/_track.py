@@ -71,6 +71,11 @@ class _Measuring:
         """All options as text, with what was chosen from the reference (subset, prefilter)."""
         return {name.replace("-", "_"): value for name, value in self._made.options}
 
+    def __repr__(self) -> str:
+        options = self.options
+        return (f"<dic.{type(self).__name__}: {self.grid.points} points, subset {options['subset']}, "
+                f"step {options['step']}, on {self.device}>")
+
     def dataset(self, results: FrameResult | Iterable[FrameResult]) -> xr.Dataset:
         """The results as dic.track returns them: dimensions frame, y, x; in mm with a scale."""
         builder = DatasetBuilder(self._made, self._scale, self._shape)
@@ -85,7 +90,7 @@ class Tracker(_Measuring):
         tracker = dic.Tracker(reference, subset=21, step=5)
         result = tracker.track(frame)          # result.u: float64 [y, x], px
 
-    reference: array [y, x] of uint8, uint16, int32, float32 or float64, or a file. roi: mask [y, x], inside where
+    reference: array [y, x] of numbers (or [y, x, 3] of R, G, B), or a file. roi: mask [y, x], inside where
     not 0, or a file. Arrays of other libraries (PyTorch, CuPy) come through DLPack without a copy, also those in the
     memory of a GPU: a reference there is measured on that GPU, and frames go from its memory to its memory. options:
     as of dic.track, without those of files. Calls from several threads wait for each other.
@@ -312,7 +317,7 @@ def track(frames: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | It
 
     Arguments:
     frames: files: a folder, a glob, a video, or a list of names; or images: an array [frame, y, x], or any iterable
-        of arrays [y, x] (uint8, uint16, int32, float32, float64). The first frame is the reference.
+        of arrays [y, x] of numbers, or [y, x, 3] of R, G, B. The first frame is the reference.
     reference: image or file, instead of the first frame.
     roi: region of interest: mask [y, x], inside where not 0, or a file.
     output: folder that gets what `dic track` writes: result.vtkhdf, run.json, pictures. Frames are files then.

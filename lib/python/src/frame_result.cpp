@@ -7,6 +7,7 @@
 #include <string>
 
 #include "arrays.hpp"
+#include "fields.hpp"
 
 namespace dic::python {
 
@@ -81,6 +82,77 @@ nb::dict counts(const FrameResult& result) {
   return out;
 }
 
+std::string text_of(const Grid& grid) {
+  return std::to_string(grid.points()) + " points in " + std::to_string(grid.nx) + " x " +
+         std::to_string(grid.ny) + " nodes, " + std::to_string(grid.step) + " px apart";
+}
+
+std::string grid_repr(const Grid& grid) { return "<dic.Grid: " + text_of(grid) + ">"; }
+
+std::string result_repr(const FrameResult& result) {
+  const std::string name = "<dic.FrameResult " + std::to_string(result.index) + ": ";
+  if (!result.error.empty()) return name + result.error + ">";
+  const auto ok = result.field.counts()[static_cast<std::size_t>(Status::ok)];
+  return name + std::to_string(ok) + " ok of " + text_of(result.field.grid()) + ">";
+}
+
+/// A frame's counts as a table of a notebook.
+std::string result_html(const FrameResult& result) {
+  const auto counts = result.field.counts();
+  std::string names, numbers;
+  for (const auto& [status, name] : EnumNames<Status>::table) {
+    if (counts[static_cast<std::size_t>(status)] == 0) continue;
+    names += "<th>" + std::string(name) + "</th>";
+    numbers += "<td>" + std::to_string(counts[static_cast<std::size_t>(status)]) + "</td>";
+  }
+  const std::string heading = "<b>dic.FrameResult " + std::to_string(result.index) + "</b>: ";
+  if (!result.error.empty()) return heading + "not measured";  // the sentence is in `error`
+  return heading + text_of(result.field.grid()) + "<table><tr>" + names + "</tr><tr>" + numbers +
+         "</tr></table>";
+}
+
+/// What a pickle holds: a tuple of plain objects and arrays.
+nb::tuple grid_state(nb::handle self) {
+  const auto& grid = nb::cast<const Grid&>(self);
+  return nb::make_tuple(grid.x0, grid.y0, grid.step, self.attr("inside").attr("astype")("uint8"));
+}
+
+nb::tuple result_state(nb::handle self) {
+  const auto& result = nb::cast<const FrameResult&>(self);
+  nb::dict arrays;
+  for (const FieldArray& array : kOneCameraArrays)
+    if (const nb::object values = self.attr(std::string(array.name).c_str()); !values.is_none())
+      arrays[std::string(array.name).c_str()] = values;
+  for (const PositionArray& array : kPositionArrays)
+    if (const nb::object values = self.attr(std::string(array.name).c_str()); !values.is_none())
+      arrays[std::string(array.name).c_str()] = values;
+  return nb::make_tuple(result.index, result.noise, result.latency, result.error, result.seconds.prepare,
+                        result.seconds.search, result.seconds.refine, result.seconds.strain,
+                        grid_state(self.attr("grid")), arrays);
+}
+
+std::shared_ptr<const Grid> grid_from(const nb::tuple& state) {
+  const auto inside = nb::cast<Array>(state[3]);
+  if (inside.size() == 0) return std::make_shared<const Grid>();
+  return grid_of(inside, nb::cast<int>(state[0]), nb::cast<int>(state[1]), nb::cast<int>(state[2]));
+}
+
+void set_grid_state(Grid& grid, const nb::tuple& state) { new (&grid) Grid(*grid_from(state)); }
+
+void set_result_state(FrameResult& result, const nb::tuple& state) {
+  new (&result) FrameResult();
+  result.index = nb::cast<std::int64_t>(state[0]);
+  result.noise = nb::cast<double>(state[1]);
+  result.latency = nb::cast<double>(state[2]);
+  result.error = nb::cast<std::string>(state[3]);
+  result.seconds.prepare = nb::cast<double>(state[4]);
+  result.seconds.search = nb::cast<double>(state[5]);
+  result.seconds.refine = nb::cast<double>(state[6]);
+  result.seconds.strain = nb::cast<double>(state[7]);
+  if (result.error.empty())
+    result.field = field_of(nb::cast<nb::dict>(state[9]), grid_from(nb::cast<nb::tuple>(state[8])));
+}
+
 nb::dict seconds(const FrameResult& result) {
   nb::dict out;
   out["prepare"] = result.seconds.prepare;
@@ -105,7 +177,10 @@ void add_grid(nb::module_& module) {
           "y", [](const Grid& grid) { return numpy_of(rows(grid)); },
           "y of each row of nodes, px: int32 [y].")
       .def_prop_ro("inside", &inside, "Whether a node is inside the region of interest: bool [y, x].")
-      .def_prop_ro("points", &Grid::points, "Nodes inside the region of interest.");
+      .def_prop_ro("points", &Grid::points, "Nodes inside the region of interest.")
+      .def("__repr__", &grid_repr)
+      .def("__getstate__", [](nb::handle self) { return grid_state(self); })
+      .def("__setstate__", &set_grid_state);
 }
 
 }  // namespace
@@ -125,13 +200,15 @@ void add_frame_result(nb::module_& module) {
       .def_prop_ro("counts", &counts, "Points inside the region of interest by status.")
       .def_prop_ro(
           "grid", [](const FrameResult& r) -> const Grid& { return r.field.grid(); },
-          nb::rv_policy::reference_internal, "The points.");
-  for (const FieldArray& array : kMeasuredArrays) {
-    if (array.made_by == MadeBy::stereo) continue;  // one camera has no such arrays
+          nb::rv_policy::reference_internal, "The points.")
+      .def("__repr__", &result_repr)
+      .def("_repr_html_", &result_html)
+      .def("__getstate__", [](nb::handle self) { return result_state(self); })
+      .def("__setstate__", &set_result_state);
+  for (const FieldArray& array : kOneCameraArrays)
     result.def_prop_ro(
         std::string(array.name).c_str(), [&array](nb::handle self) { return values_of(self, array); },
         doc_of(array).c_str());
-  }
   for (const PositionArray& array : kPositionArrays)
     result.def_prop_ro(
         std::string(array.name).c_str(), [&array](nb::handle self) { return position(self, array.member); },
