@@ -30,7 +30,7 @@ struct SynthCommand {
   int truth_step = 5;
   std::optional<double> cx, cy, crack_y;
   std::vector<double> bodies;  ///< six numbers per body
-  StereoFlags stereo;
+  SynthStereoFlags stereo;
 };
 
 /// Options that two cameras do not have.
