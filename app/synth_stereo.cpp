@@ -110,7 +110,7 @@ void set_motion(const SynthStereoFlags& flags, StereoSynthOptions& o) {
 
 }  // namespace
 
-void add_stereo(CLI::App& command, SynthStereoFlags& flags) {
+void add_synth_stereo(CLI::App& command, SynthStereoFlags& flags) {
   command.option_defaults()->group("Two cameras");
   CLI::Option* stereo =
       command.add_flag("--stereo", flags.on, "Images of a specimen as two cameras see it, and truth in 3-D");
@@ -130,8 +130,8 @@ void add_stereo(CLI::App& command, SynthStereoFlags& flags) {
     if (option != board) option->needs(board);
 }
 
-void write_stereo(SynthStereoFlags& flags, const SynthOptions& image, const std::string& output,
-                  int truth_step) {
+void write_synth_stereo(SynthStereoFlags& flags, const SynthOptions& image, const std::string& output,
+                        int truth_step) {
   StereoSynthOptions& o = flags.options;
   o.image = image;
   o.rig = rig_of(flags, o.image);

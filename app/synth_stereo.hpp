@@ -25,10 +25,10 @@ struct SynthStereoFlags {
 };
 
 /// Adds --stereo and the options that need it.
-void add_stereo(CLI::App& command, SynthStereoFlags& flags);
+void add_synth_stereo(CLI::App& command, SynthStereoFlags& flags);
 
 /// Writes the images, the rig and the truth. Throws UsageError, FileError.
-void write_stereo(SynthStereoFlags& flags, const SynthOptions& image, const std::string& output,
-                  int truth_step);
+void write_synth_stereo(SynthStereoFlags& flags, const SynthOptions& image, const std::string& output,
+                        int truth_step);
 
 }  // namespace dic::app
