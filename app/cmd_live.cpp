@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands.hpp"
@@ -31,20 +32,22 @@ struct LiveFlags {
   bool lists = false;
 };
 
-/// Adds an option that set_live_option() reads.
-CLI::Option* add(CLI::App& command, const std::shared_ptr<LiveFlags>& flags, const std::string& name,
-                 const std::string& placeholder, const std::string& help) {
-  const auto set = [flags, name](const std::vector<std::string>& values) {
+/// Adds an option that set_live_option() reads. `options` and `name` must outlive the command.
+CLI::Option* add(CLI::App& command, LiveOptions& options, const char* name, const std::string& placeholder,
+                 const std::string& help) {
+  const auto set = [&options, name](const std::vector<std::string>& values) {
     try {
-      for (const std::string& value : values) set_live_option(flags->live, name, value);
+      for (const std::string& value : values) set_live_option(options, name, value);
     } catch (const UsageError& e) {
       throw CLI::ValidationError(std::string("--") + e.what());
     }
   };
-  const bool may_be_repeated = name == "set" || name == "extensometer";
-  CLI::Option* option = command.add_option_function<std::vector<std::string>>("--" + name, set, help)
-                            ->type_name(placeholder)
-                            ->allow_extra_args(false);
+  const std::string_view name_text = name;
+  const bool may_be_repeated = name_text == "set" || name_text == "extensometer";
+  CLI::Option* option =
+      command.add_option_function<std::vector<std::string>>(std::string("--") + name, set, help)
+          ->type_name(placeholder)
+          ->allow_extra_args(false);
   return may_be_repeated ? option : option->multi_option_policy(CLI::MultiOptionPolicy::Throw)->expected(1);
 }
 
@@ -91,54 +94,55 @@ void run_live(CLI::App& command, LiveFlags& flags) {
   if (!summary.problem.empty() || lines.are_lost()) throw CLI::RuntimeError(failed);
 }
 
-void add_camera_options(CLI::App& command, const std::shared_ptr<LiveFlags>& flags) {
+void add_camera_options(CLI::App& command, LiveFlags& flags) {
   command.option_defaults()->group("Camera");
-  command.add_flag("--list", flags->lists, "List the cameras, and exit")->configurable(false);
-  add(command, flags, "camera", "CAMERA",
+  command.add_flag("--list", flags.lists, "List the cameras, and exit")->configurable(false);
+  add(command, flags.live, "camera", "CAMERA",
       "Name, serial number or address of a GenICam camera; webcam:0; or fake, which is moving speckle")
       ->configurable(false);
-  add(command, flags, "set", "Feature=Value", "Set a feature by its GenICam name; may be repeated");
-  add(command, flags, "region", "x,y,width,height", "Part of the sensor, px");
-  add(command, flags, "format", "FORMAT", "Pixel format, as Mono8 or Mono16");
-  add(command, flags, "fps", "FLOAT", "Frames per second; 0 = as the camera is set");
-  add(command, flags, "exposure", "US", "Exposure, us");
-  add(command, flags, "gain", "GAIN", "Gain, in the unit of the camera");
-  add(command, flags, "trigger", "free|software|Line0",
+  add(command, flags.live, "set", "Feature=Value", "Set a feature by its GenICam name; may be repeated");
+  add(command, flags.live, "region", "x,y,width,height", "Part of the sensor, px");
+  add(command, flags.live, "format", "FORMAT", "Pixel format, as Mono8 or Mono16");
+  add(command, flags.live, "fps", "FLOAT", "Frames per second; 0 = as the camera is set");
+  add(command, flags.live, "exposure", "US", "Exposure, us");
+  add(command, flags.live, "gain", "GAIN", "Gain, in the unit of the camera");
+  add(command, flags.live, "trigger", "free|software|Line0",
       "free: the camera runs by itself; software: a frame when the last one was measured; or an input of the "
       "camera")
       ->default_str("free");
-  add(command, flags, "buffers", "INT",
+  add(command, flags.live, "buffers", "INT",
       "Frames that may wait in the driver of the camera and, with --drop stop, in memory")
       ->default_str("16");
 }
 
 /// The option `camera` of dic track, whose name is that of the camera that takes the frames here.
-void add_lens(CLI::App& command, const std::shared_ptr<LiveFlags>& flags) {
+void add_lens(CLI::App& command, TrackJob& job) {
   const TrackOption& lens = track_option("camera");
   command
       .add_option_function<std::string>(
-          "--lens", [flags, &lens](const std::string& file) { lens.set(flags->track.job, file); }, lens.help)
+          "--lens", [&job, &lens](const std::string& file) { lens.set(job, file); }, lens.help)
       ->type_name(lens.placeholder);
 }
 
-void add_live_options(CLI::App& command, const std::shared_ptr<LiveFlags>& flags) {
+void add_live_options(CLI::App& command, LiveOptions& options) {
   command.option_defaults()->group("Measuring live");
-  add(command, flags, "until", "N|Ns",
+  add(command, options, "until", "N|Ns",
       "End after this number of results, or after seconds; without it, Ctrl-C ends");
-  add(command, flags, "extensometer", "x1,y1,x2,y2",
+  add(command, options, "extensometer", "x1,y1,x2,y2",
       "Print the change of the distance between two points, px; without --step, nothing else is measured; "
       "may "
       "be repeated");
-  add(command, flags, "drop", "newest|never|stop",
+  add(command, options, "drop", "newest|never|stop",
       "Frames that come too fast: measure the newest; never drop one while memory lasts; or stop at the "
       "first "
       "loss")
       ->default_str("newest");
-  add(command, flags, "record", "DIR", "Write all frames that arrive, and a table of their times, there");
-  add(command, flags, "lost", "stop|wait=S", "When the camera vanishes: end, or wait for it, s")
+  add(command, options, "record", "DIR", "Write all frames that arrive, and a table of their times, there");
+  add(command, options, "lost", "stop|wait=S", "When the camera vanishes: end, or wait for it, s")
       ->default_str("stop");
-  add(command, flags, "udp", "HOST:PORT", "Send every line there, too");
-  add(command, flags, "tcp", "PORT", "Send every line to programs that connect to this port; 0 = a free one");
+  add(command, options, "udp", "HOST:PORT", "Send every line there, too");
+  add(command, options, "tcp", "PORT",
+      "Send every line to programs that connect to this port; 0 = a free one");
 }
 
 }  // namespace
@@ -148,9 +152,9 @@ void add_live(CLI::App& app) {
   flags->track.job.pictures = Pictures::none;  // what a picture takes is missing for the frames
   CLI::App* command = app.add_subcommand("live", "Measure the frames of a camera while they arrive");
   command->option_defaults()->always_capture_default();
-  add_camera_options(*command, flags);
-  add_live_options(*command, flags);
-  add_lens(*command, flags);
+  add_camera_options(*command, *flags);
+  add_live_options(*command, flags->live);
+  add_lens(*command, flags->track.job);
   add_run_options(*command, flags->track, {"camera", "fps", "times", "resume", "noise-floor", "max-memory"});
   command->footer(kLiveExamples + guide("live.md") +
                   " says what is printed, and how other programs read it.");
