@@ -178,6 +178,18 @@ class PageTest(BrowserTest):
         rows = self.table("stress_strain.csv")
         np.testing.assert_allclose([float(row[1]) for row in rows[1:]], [800, 1600, 2400])
 
+        # Undo, redo and a reload keep column and area.
+        area = lambda: self.by_id("force-area").get_attribute("value")
+        self.click("undo")
+        self.until(lambda: area() == "")
+        self.click("redo")
+        self.until(lambda: area() == "2.5")
+        self.open(server.address)
+        self.until(lambda: area() == "2.5" and self.by_id("force-column").get_attribute("value") == "Kraft unten [kN]")
+        (self.saved / "stress_strain.csv").unlink()
+        self.click("save-stress")
+        self.assertEqual([row[1] for row in self.table("stress_strain.csv")], [row[1] for row in rows])
+
         self.click("tab-report")
         self.assertIn(NAME.format(2), self.text("panel-report"))
         self.assert_clean(server.origin)
