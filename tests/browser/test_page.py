@@ -179,7 +179,7 @@ class PageTest(BrowserTest):
         np.testing.assert_allclose([float(row[1]) for row in rows[1:]], [800, 1600, 2400])
 
         # Undo, redo and a reload keep column and area.
-        area = lambda: self.by_id("force-area").get_attribute("value")
+        area = lambda: self.by_id("force-area").get_attribute("value")  # noqa: E731
         self.click("undo")
         self.until(lambda: area() == "")
         self.click("redo")
