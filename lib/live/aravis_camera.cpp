@@ -21,7 +21,7 @@ using arv::library;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kFakeId = "Fake_1";
-/// Silence of a free-running camera after which it is asked whether it is still there.
+/// Silence of a camera after which it is asked whether it is still there.
 constexpr std::chrono::seconds kSilence{2};
 
 /// The error that a call of Aravis reports.
@@ -34,6 +34,12 @@ class Failure {
 
   operator arv::GError**() { return &error_; }  // NOLINT: passed as the last argument of every call
   bool is_set() const { return error_ != nullptr; }
+  /// True if the camera did not answer, or answers another program; false if it refused.
+  bool means_lost() const {
+    return error_ && error_->domain == library().arv_device_error_quark() &&
+           (error_->code == arv::kNotConnected || error_->code == arv::kTimeout ||
+            error_->code == arv::kNotController);
+  }
   std::string text() const { return error_ ? error_->message : ""; }
 
  private:
@@ -79,10 +85,7 @@ class AravisCamera final : public LiveCamera {
     create_stream();
   }
   ~AravisCamera() override {
-    if (is_running_) {
-      Failure ignored;
-      lib_.arv_camera_stop_acquisition(camera_.get(), ignored);
-    }
+    if (is_running_) stop_acquisition();
     stream_.reset();
     if (handler_ != 0) lib_.g_signal_handler_disconnect(device(), handler_);
   }
@@ -129,21 +132,30 @@ class AravisCamera final : public LiveCamera {
 
   void stop() override {
     is_running_ = false;
-    Failure ignored;  // a camera that has vanished needs no end
-    lib_.arv_camera_stop_acquisition(camera_.get(), ignored);
+    stop_acquisition();
   }
 
  private:
   arv::Device* device() const { return lib_.arv_camera_get_device(camera_.get()); }
 
-  [[noreturn]] void throw_lost() const { throw CameraLost("The camera " + name_ + " has vanished."); }
+  /// Does not ask a camera that has vanished: Aravis would wait seconds for an answer.
+  void stop_acquisition() {
+    if (is_lost_) return;
+    Failure ignored;  // the camera may have vanished just now
+    lib_.arv_camera_stop_acquisition(camera_.get(), ignored);
+  }
+
+  [[noreturn]] void throw_lost() {
+    is_lost_ = true;
+    throw CameraLost("The camera " + name_ + " has vanished.");
+  }
 
   template <typename Call>
-  void call(const std::string& what, const Call& make) const {
+  void call(const std::string& what, const Call& make) {
     Failure failure;
     make(failure);
     if (!failure.is_set()) return;
-    if (is_lost_) throw_lost();
+    if (is_lost_ || failure.means_lost()) throw_lost();
     throw DeviceError("The camera " + name_ + " refuses (" + what + ": " + failure.text() +
                       "): check its settings and its connection.");
   }
@@ -318,9 +330,11 @@ class AravisCamera final : public LiveCamera {
       lib_.arv_stream_push_buffer(stream_.get(), lib_.arv_buffer_new_allocate(payload));
   }
 
-  /// Asks a free-running camera that sends nothing whether it is still there.
+  /// Asks a camera that sends nothing whether it is still there: it may wait for a trigger, or expose long.
+  /// Not by GigE Vision, where Aravis asks every second on a thread of its own and says within 6 s that the
+  /// camera is lost: a question from here would make it wait for its turn, twice as long.
   void check_presence() {
-    if (wanted_.trigger != "free" || Clock::now() - last_sign_ < kSilence) return;
+    if (is_gigabit_ || Clock::now() - last_sign_ < kSilence) return;
     last_sign_ = Clock::now();
     Failure failure;
     int x = 0, y = 0, width = 0, height = 0;

@@ -25,6 +25,8 @@ using FillPattern = void (*)(Buffer*, void* data, std::uint32_t exposure, std::u
 using Notice = void (*)(Device*, void* data);
 
 constexpr int kBufferSuccess = 0, kBufferSizeMismatch = 5;
+/// Codes of errors of the domain arv_device_error_quark().
+constexpr int kNotConnected = 2, kTimeout = 5, kNotController = 10;
 /// Registers of Aravis's fake camera.
 constexpr std::uint32_t kFakeWidth = 0x100, kFakeHeight = 0x104, kFakePixelFormat = 0x128;
 
@@ -44,6 +46,7 @@ constexpr std::uint32_t kFakeWidth = 0x100, kFakeHeight = 0x104, kFakePixelForma
   use(Device*, arv_camera_get_device, (Camera* camera)) \
   use(int, arv_camera_is_gv_device, (Camera* camera)) \
   use(int, arv_gv_device_is_controller, (Device* device)) \
+  use(std::uint32_t, arv_device_error_quark, ()) \
   use(void, arv_camera_set_region, (Camera* camera, int x, int y, int width, int height, GError** error)) \
   use(void, arv_camera_get_region, \
       (Camera* camera, int* x, int* y, int* width, int* height, GError** error)) \

@@ -73,7 +73,7 @@ struct LiveStream::Impl {
   std::unique_ptr<live::Recorder> recorder;
   std::optional<Tracker> tracker;
   Size image;
-  std::int64_t reference_time = 0;  ///< camera's clock, ns
+  std::int64_t reference_time = 0;  ///< camera's clock, ns; constant while frames are measured
   std::unique_ptr<live::ResultWriter> writer;
   std::unique_ptr<live::WaitingFrames> waiting;
   std::stop_source stopping;
@@ -94,9 +94,10 @@ struct LiveStream::Impl {
   std::exception_ptr failure;
 
   // Used by the thread of the camera alone.
-  std::int64_t accepted = 0;                               ///< frames that were taken
-  Clock::time_point asked{};                               ///< when the last frame was asked for
-  std::int64_t id_offset = 0, last_id = 0, last_time = 0;  ///< last_time: ns after the reference
+  std::int64_t accepted = 0;                    ///< frames that were taken
+  Clock::time_point asked{};                    ///< when the last frame was asked for
+  std::int64_t id_offset = 0, time_offset = 0;  ///< added to ids and times (ns) of a camera that is back
+  std::int64_t last_id = 0, last_time = 0;      ///< of the last frame, with the offsets
   std::chrono::system_clock::time_point last_received;
   bool is_reopened = false;
 
@@ -134,7 +135,7 @@ struct LiveStream::Impl {
   ~Impl() {
     try {
       finish();
-    } catch (const Error&) {  // who wants to know calls finish()
+    } catch (...) {  // who wants to know calls finish()
     }
   }
 
@@ -149,6 +150,7 @@ struct LiveStream::Impl {
                        describe(reference) + ": take the reference with the same camera and settings.");
     image = reference.size();
     reference_time = first.camera_time;
+    remember(first);
     summary.track.reference = job.reference.empty() ? live::Recorder::name_of(first.id) : job.reference;
     if (recorder && job.reference.empty()) recorder->add(first, 0);
     tracker.emplace(job.options, reference, job.roi);
@@ -271,13 +273,18 @@ struct LiveStream::Impl {
   void count_on(CameraFrame& frame) {
     if (is_reopened) {
       id_offset = last_id + 1 - frame.id;
-      reference_time =
-          frame.camera_time - last_time - (frame.received - last_received) / std::chrono::nanoseconds(1);
+      time_offset =
+          last_time + (frame.received - last_received) / std::chrono::nanoseconds(1) - frame.camera_time;
       is_reopened = false;
     }
     frame.id += id_offset;
+    frame.camera_time += time_offset;
+    remember(frame);
+  }
+
+  void remember(const CameraFrame& frame) {
     last_id = frame.id;
-    last_time = frame.camera_time - reference_time;
+    last_time = frame.camera_time;
     last_received = frame.received;
   }
 
@@ -292,6 +299,7 @@ struct LiveStream::Impl {
   }
 
   void wait_for_camera(const std::string& what) {
+    note("lost", what);  // told first: closing a camera that does not answer takes seconds
     camera.reset();
     {
       const std::lock_guard lock(mutex);
@@ -300,7 +308,6 @@ struct LiveStream::Impl {
     }
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                                         std::min(options.wait_for_camera, 1e8)));
-    note("lost", what);
     while (!stopping.stop_requested() && !is_time_over() && Clock::now() < end) {
       if (reopen())
         return note("back", "The camera " + summary.camera +
@@ -354,6 +361,7 @@ struct LiveStream::Impl {
   void measure(const CameraFrame& taken) {
     LiveFrame frame;
     FrameSummary entry;
+    StageSeconds spent;
     frame.id = taken.id;
     frame.name = live::Recorder::name_of(taken.id);
     frame.time = time_of(taken);
@@ -363,7 +371,7 @@ struct LiveStream::Impl {
       entry = run::summarize(result.field, lines.length_factor);
       entry.noise = result.noise;
       entry.seconds = result.seconds.measuring();
-      summary.track.seconds += result.seconds;
+      spent = result.seconds;
       frame.field = std::make_shared<const Field>(std::move(result.field));
     } catch (const UsageError& e) {
       frame.error = entry.error = e.what();
@@ -371,10 +379,10 @@ struct LiveStream::Impl {
     entry.file = frame.name;
     entry.time = frame.time;
     frame.number = static_cast<int>(++summary.results);
-    deliver(std::move(frame), std::move(entry), taken);
+    deliver(std::move(frame), std::move(entry), taken, spent);
   }
 
-  void deliver(LiveFrame frame, FrameSummary entry, const CameraFrame& taken) {
+  void deliver(LiveFrame frame, FrameSummary entry, const CameraFrame& taken, const StageSeconds& spent) {
     {
       const std::lock_guard lock(mutex);
       frame.drops = drops - told_drops;
@@ -384,8 +392,10 @@ struct LiveStream::Impl {
     frame.line = live::frame_line(lines, frame, entry);
     const auto field = frame.field;
     send(std::move(frame));
-    if (writer &&
-        !writer->add({field, job.pictures == Pictures::none ? nullptr : taken.image, std::move(entry)}))
+    if (!writer)
+      summary.track.seconds += spent;
+    else if (!writer->add(
+                 {field, job.pictures == Pictures::none ? nullptr : taken.image, std::move(entry), spent}))
       stopping.request_stop();
   }
 
@@ -449,11 +459,12 @@ struct LiveStream::Impl {
     summary.produced = produced;
     summary.drops = drops;
     summary.problem = problem.empty() && recorder ? recorder->problem() : problem;
+    summary.line = live::end_line(summary);
+    if (sender) sender->send(summary.line);
+    if (writer) writer->close();  // from here on its thread does not use summary.track
     summary.track.interrupted = !problem.empty();
     if (tracker) summary.track.kernels = tracker->kernels();
     tracker.reset();
-    summary.line = live::end_line(summary);
-    if (sender) sender->send(summary.line);
     try {
       if (writer) writer->finish();
     } catch (...) {

@@ -77,7 +77,7 @@ void Recorder::write_all() {
     std::string problem;
     try {
       write(next);
-    } catch (const Error& e) {
+    } catch (const std::exception& e) {
       problem = e.what();
     }
     lock.lock();

@@ -21,17 +21,11 @@ class NoFrames final : public FrameSource {
 }  // namespace
 
 ResultWriter::ResultWriter(const TrackJob& job, const Grid& grid, ResultInfo info, TrackSummary& summary)
-    : job_(job), grid_(grid), info_(std::move(info)), summary_(summary), results_(job), thread_([this] {
+    : grid_(grid), info_(std::move(info)), summary_(summary), results_(job), thread_([this] {
         write_all();
       }) {}
 
-ResultWriter::~ResultWriter() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_ended_ = true;
-    changed_.notify_all();
-  }
-}
+ResultWriter::~ResultWriter() { close(); }
 
 bool ResultWriter::add(Entry entry) {
   std::unique_lock lock(mutex_);
@@ -42,13 +36,17 @@ bool ResultWriter::add(Entry entry) {
   return true;
 }
 
-void ResultWriter::finish() {
+void ResultWriter::close() {
   {
     const std::lock_guard lock(mutex_);
     is_ended_ = true;
     changed_.notify_all();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ResultWriter::finish() {
+  close();
   try {
     if (failure_) std::rethrow_exception(failure_);
     complete();
@@ -96,6 +94,7 @@ void ResultWriter::write(Entry entry) {
     results_.begin(grid_, info_, 0, {}, none);
   }
   const std::int64_t index = written_++;
+  summary_.seconds += entry.seconds;
   if (summary_.frames.size() < kMostDescribed) summary_.frames.push_back(entry.summary);
   if (entry.field)
     results_.add(*entry.field, {index, entry.summary.time.value_or(NAN), entry.summary.file, index + 1},

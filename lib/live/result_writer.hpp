@@ -20,10 +20,11 @@ class ResultWriter {
     std::shared_ptr<const Field> field;  ///< null after an error
     std::shared_ptr<const Image> image;  ///< null if no pictures are drawn
     FrameSummary summary;
+    StageSeconds seconds;  ///< spent on the frame, added to those of the run
   };
 
   /// Throws FileError as run::Results does. job and summary must outlive this object; the thread alone uses
-  /// the summary until finish() has returned.
+  /// the summary until close() has returned.
   ResultWriter(const TrackJob& job, const Grid& grid, ResultInfo info, TrackSummary& summary);
   ~ResultWriter();
   ResultWriter(const ResultWriter&) = delete;
@@ -32,7 +33,9 @@ class ResultWriter {
   /// Hands a frame over; waits while many wait to be written. Returns false if nothing can be written any
   /// more.
   bool add(Entry entry);
-  /// Writes what waits and completes the result. Throws FileError; what was written is kept.
+  /// Writes what waits, and ends the thread.
+  void close();
+  /// Closes, and completes the result. Throws FileError; what was written is kept.
   void finish();
 
  private:
@@ -44,7 +47,6 @@ class ResultWriter {
   void write(Entry entry);
   void complete();
 
-  const TrackJob& job_;
   Grid grid_;
   ResultInfo info_;
   TrackSummary& summary_;

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 
@@ -204,18 +205,36 @@ class GigeCameraTest(LiveTest):
         self.assertGreater(end["drops"]["network"], 0)
         self.check_shifts(frames, self.id_of(start["reference"]))
 
-    def test_a_camera_that_vanishes(self):
+    def check_vanishing(self, *options):
         camera = self.camera()
-        program, lines = self.live("--camera", GIGE, "--fps", "25", *FIELD, "-o", "out")
+        program, lines = self.live("--camera", GIGE, "--fps", "25", *FIELD, "-o", "out", *options)
         for _ in range(3):
             self.next_frame(lines)
         camera.kill()
+        camera.wait()
+        killed = time.monotonic()
+        while (line := lines.get(timeout=120)).get("event") != "lost":
+            pass
+        self.assertLess(time.monotonic() - killed, 8)
+        self.assertIn("vanished", line["text"])
         self.end(program, 1)
         self.assertIn("vanished", program.stderr.read())
-        told = list(lines.queue)
-        self.assertEqual(told[-1]["event"], "end")
-        self.assertIn("vanished", told[-1]["text"])
-        self.assertEqual(self.fields("out")["u"].shape[0], told[-1]["results"])
+        end = list(lines.queue)[-1]
+        self.assertEqual(end["event"], "end")
+        self.assertIn("vanished", end["text"])
+        self.assertEqual(self.fields("out")["u"].shape[0], end["results"])
+
+    def test_a_camera_that_vanishes(self):
+        self.check_vanishing()
+
+    def test_a_camera_that_vanishes_while_it_is_triggered(self):
+        self.check_vanishing("--trigger", "software")
+
+    def test_a_slow_camera_has_not_vanished(self):
+        self.camera()
+        frames, end, _ = self.measure("--camera", GIGE, "--fps", "0.16", "--until", "2", *FIELD)
+        self.assertIsNone(end["text"])
+        self.assertGreater(frames[1]["time"] - frames[0]["time"], 6)  # nothing arrived meanwhile
 
     def test_a_camera_that_comes_back(self):
         camera = self.camera()

@@ -367,6 +367,42 @@ TEST(LiveStream, GoesOnWhenTheCameraIsBack) {
   EXPECT_EQ(events, (std::vector<std::string>{"start", "note", "lost", "back"}));
 }
 
+/// A camera that vanishes after some frames, and is back at once with its ids and clock from the beginning.
+Measured measure_with_interruption(std::int64_t frames_before, std::int64_t results) {
+  int opened = 0;
+  const OpenCamera open = [&](const std::string&, const CameraSettings&) {
+    const bool is_first = ++opened == 1;
+    return std::make_unique<TestCamera>(
+        Script{.first_id = is_first ? 40 : 1, .frames = is_first ? frames_before : 1 << 30});
+  };
+  LiveOptions options = live_options(DropPolicy::never);
+  options.wait_for_camera = 600;
+  options.until_frames = results;
+  return measure(small_job(), options, open);
+}
+
+TEST(LiveStream, FramesThatWaitKeepTheirTimesWhenTheCameraIsBack) {
+  // The camera is faster than the measurement: most of its 30 frames wait when it is opened again.
+  const Measured all = measure_with_interruption(31, 33);
+  ASSERT_EQ(all.frames.size(), 33u);
+  for (std::size_t k = 0; k < 30; ++k) {
+    EXPECT_EQ(all.frames[k].id, static_cast<std::int64_t>(k) + 41);
+    EXPECT_NEAR(all.frames[k].time, 0.001 * static_cast<double>(k + 1), 1e-12) << k;
+  }
+  EXPECT_GT(all.frames[30].time, 0.03);
+  EXPECT_LT(all.frames[30].time, 60);
+  for (std::size_t k = 31; k < 33; ++k) EXPECT_NEAR(all.frames[k].time - all.frames[k - 1].time, 0.001, 1e-9);
+}
+
+TEST(LiveStream, TimesGoOnFromTheReferenceIfNoFrameFollowedIt) {
+  const Measured all = measure_with_interruption(1, 2);
+  ASSERT_EQ(all.frames.size(), 2u);
+  EXPECT_EQ(all.frames[0].id, 41);  // 40 is the reference
+  EXPECT_GT(all.frames[0].time, 0);
+  EXPECT_LT(all.frames[0].time, 60);
+  EXPECT_NEAR(all.frames[1].time - all.frames[0].time, 0.001, 1e-9);
+}
+
 TEST(LiveStream, RecordedFramesTrackedAgainGiveTheSameBits) {
   LiveOptions options = live_options(DropPolicy::never);
   options.record = new_folder("record");
