@@ -1,9 +1,6 @@
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <csignal>
-#include <cstdio>
 #include <dic/error.hpp>
 #include <dic/probe.hpp>
 #include <dic/watch.hpp>
@@ -18,6 +15,7 @@
 
 #include "commands.hpp"
 #include "interruption.hpp"
+#include "output_lines.hpp"
 #include "track_flags.hpp"
 #include "track_report.hpp"
 
@@ -64,29 +62,8 @@ Json latency_of(const std::filesystem::path& file) {
   return since.count() >= 0 ? Json(since.count()) : Json(nullptr);
 }
 
-/// Lines for programs that read the output while it grows.
-class Lines {
- public:
-  explicit Lines(std::filesystem::path result) : result_(std::move(result)) {
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that ends must not end the measurement
-  }
-
-  void print(const std::string& line) {
-    if (are_lost_) return;
-    if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0) return;
-    std::cerr << "dic: What is printed cannot be written any more (" << std::generic_category().message(errno)
-              << "): frames are still measured into " << result_.string() << ", until the end or Ctrl-C.\n";
-    are_lost_ = std::freopen("/dev/null", "w", stdout) != nullptr;
-  }
-  bool are_lost() const { return are_lost_; }
-
- private:
-  std::filesystem::path result_;
-  bool are_lost_ = false;
-};
-
 /// Prints one line of JSON.
-void print_line(Lines& lines, const WatchFlags& flags, const FrameSummary& frame, const Field& field,
+void print_line(OutputLines& lines, const WatchFlags& flags, const FrameSummary& frame, const Field& field,
                 int frame_number) {
   Json json;
   json["frame"] = frame_number;
@@ -121,7 +98,7 @@ void run_watch(CLI::App& command, WatchFlags& flags) {
       std::filesystem::weakly_canonical(job.output, unknown))
     throw UsageError("The results cannot go into the folder that is watched: choose another one with -o.");
   const Interruption interruption;
-  Lines lines(job.output);
+  OutputLines lines(job.output);
   const auto print = [&](const FrameSummary& frame, const Field& field, int number) {
     print_line(lines, flags, frame, field, number);
   };

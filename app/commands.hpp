@@ -20,6 +20,7 @@ enum ExitCode { done = 0, failed = 1, wrong_usage = 2, frames_lost = 3, interrup
 void add_track(CLI::App& app);
 void add_watch(CLI::App& app);
 void add_stereo(CLI::App& app);
+void add_live(CLI::App& app);
 void add_plot(CLI::App& app);
 void add_match(CLI::App& app);
 void add_synth(CLI::App& app);

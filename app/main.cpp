@@ -37,9 +37,9 @@ std::string quoted(const std::string& argument) {
 }
 
 // Functions that add the commands, in the order of the help.
-constexpr auto kCommands = {add_track,     add_stereo,   add_watch,  add_view,  add_report, add_plot,
-                            add_strain,    add_probe,    add_export, add_match, add_vsg,    add_synth,
-                            add_calibrate, add_validate, add_bench,  add_info,  add_help};
+constexpr auto kCommands = {add_track, add_stereo,    add_watch,    add_live,   add_view,  add_report,
+                            add_plot,  add_strain,    add_probe,    add_export, add_match, add_vsg,
+                            add_synth, add_calibrate, add_validate, add_bench,  add_info,  add_help};
 
 constexpr const char* kMainExamples =
     "Examples:\n"

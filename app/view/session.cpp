@@ -498,6 +498,7 @@ Json Session::open(const std::string& path) {
   ViewInput input;
   input.command = input_.command + " " + quoted(path);
   input.output = input_.output;
+  if (input_.frames.empty() && !input_.result) input.settings = input_.settings;  // those of the start
   NamedImages images;
   std::shared_ptr<const Result> opened;
   if (is_result(path)) {

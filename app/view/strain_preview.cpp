@@ -18,7 +18,7 @@ int gauge_of(const TrackOptions& options) {
 double strain_sigma(double sigma_px, const TrackOptions& options) {
   // Borders of a grid are taken for borders of the image, which cut subsets: they are kept away from the
   // window.
-  const int side = options.strain.window + 2 * (options.refine.subset / options.step + 1);
+  const int side = options.strain.window + 2 * (options.refine.subset / 2 / options.step + 1);
   const auto nodes = static_cast<std::size_t>(side) * static_cast<std::size_t>(side);
   Grid grid{.x0 = 0, .y0 = 0, .step = options.step, .nx = side, .ny = side, .inside = {}};
   grid.inside.assign(nodes, 1);

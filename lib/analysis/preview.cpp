@@ -148,7 +148,7 @@ Preview preview(const TrackOptions& options, ImageView reference, const Roi& roi
   if (options.refine.subset > std::min(reference.width, reference.height))
     throw UsageError("The subset is larger than the image; choose a smaller one.");
   const Image mask = rasterize(roi, reference.size());
-  const Points points(make_grid(mask, options.step));
+  const Points points(grid_around(make_grid(mask, options.step), roi.points));
   const std::optional<PowerSpectrum> spectrum = PowerSpectrum::of(reference, points);
   if (!spectrum) throw UsageError("The image is too small to say something about its speckle.");
   Preview preview;

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <dic/error.hpp>
 #include <dic/track.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,6 +125,36 @@ void check_rect(const Roi::Rect& rect, Size image) {
                      ": give x,y,width,height within it.");
 }
 
+struct NodeIndex {
+  int j = 0, i = 0;  ///< row, column
+  auto operator<=>(const NodeIndex&) const = default;
+};
+
+[[noreturn]] void refuse_point(const Grid& grid, const Roi::Vertex& point) {
+  char position[64];
+  std::snprintf(position, sizeof position, "%g,%g", point.x, point.y);
+  throw UsageError("The point " + std::string(position) +
+                   " px cannot be measured: the nodes beside it, one each " + std::to_string(grid.step) +
+                   " px from " + std::to_string(grid.x0) + "," + std::to_string(grid.y0) +
+                   " on, do not all lie inside the region of interest.");
+}
+
+/// The nodes between which a position is interpolated.
+std::vector<NodeIndex> nodes_around(const Grid& grid, const Roi::Vertex& point) {
+  constexpr double kRounding = 1e-9;  // as positions are probed
+  const double x = (point.x - grid.x0) / grid.step, y = (point.y - grid.y0) / grid.step;
+  if (!(x >= 0 && y >= 0 && x <= grid.nx - 1 && y <= grid.ny - 1)) refuse_point(grid, point);
+  std::vector<NodeIndex> nodes;
+  const auto low = [](double at) { return static_cast<int>(std::floor(at + kRounding)); };
+  const auto high = [](double at) { return static_cast<int>(std::ceil(at - kRounding)); };
+  for (const int j : std::set{low(y), high(y)})
+    for (const int i : std::set{low(x), high(x)}) {
+      if (!grid.inside[static_cast<std::size_t>(j) * grid.nx + i]) refuse_point(grid, point);
+      nodes.push_back({j, i});
+    }
+  return nodes;
+}
+
 bool is_empty(const Image& mask) {
   const std::uint8_t* begin = mask.row<std::uint8_t>(0);
   const std::uint8_t* end = mask.row<std::uint8_t>(mask.height());
@@ -164,6 +196,25 @@ Grid make_grid(ImageView roi_mask, int step) {
       grid.inside[static_cast<std::size_t>(j) * grid.nx + i] =
           roi_mask.row<std::uint8_t>(grid.y(j))[grid.x(i)] != 0;
   return grid;
+}
+
+Grid grid_around(const Grid& grid, const std::vector<Roi::Vertex>& points) {
+  if (points.empty()) return grid;
+  std::set<NodeIndex> needed;
+  for (const Roi::Vertex& point : points)
+    for (const NodeIndex& node : nodes_around(grid, point)) needed.insert(node);
+  const auto [first_row, last_row] = std::pair(needed.begin()->j, needed.rbegin()->j);
+  const auto [first, last] = std::ranges::minmax(needed, {}, &NodeIndex::i);
+  Grid part;
+  part.x0 = grid.x(first.i);
+  part.y0 = grid.y(first_row);
+  part.step = grid.step;
+  part.nx = last.i - first.i + 1;
+  part.ny = last_row - first_row + 1;
+  part.inside.resize(part.nodes());
+  for (const NodeIndex& node : needed)
+    part.inside[static_cast<std::size_t>(node.j - first_row) * part.nx + (node.i - first.i)] = 1;
+  return part;
 }
 
 }  // namespace dic

@@ -9,6 +9,7 @@
 
 #include "image/content.hpp"
 #include "image/raster.hpp"
+#include "image/webcam.hpp"
 
 namespace dic::image {
 
@@ -21,6 +22,8 @@ struct OpenCvCodecs {
   std::vector<std::uint8_t> (*encode)(const std::string& ending, const Raster& image);
   /// Opens a video. Throws FileError.
   std::unique_ptr<FrameSource> (*open_video)(const std::filesystem::path& path);
+  /// Opens a webcam by its number, or by the file of a device; null if there is none.
+  std::unique_ptr<Webcam> (*open_webcam)(const std::string& name);
 };
 
 /// The functions, which the first call may load. Throws Refusal if they cannot be loaded.

@@ -12,6 +12,7 @@ namespace dic::image {
 struct RasterFormat {
   int width = 0, height = 0, channels = 1;
   ScalarType type = ScalarType::u8;  ///< u8, u16 or f32
+  int bit_depth = 0;                 ///< as of ImageView
 
   std::size_t pixel_bytes() const { return size_of(type) * channels; }
   std::size_t row_bytes() const { return pixel_bytes() * width; }

@@ -12,6 +12,7 @@
 #include "image/codecs.hpp"
 #include "image/endings.hpp"
 #include "image/opencv_codecs.hpp"
+#include "image/pgm.hpp"
 
 namespace dic {
 
@@ -72,6 +73,7 @@ void encode_and_write(const fs::path& path, const RasterFormat& image, const Row
   try {
     ImageBuffers buffers;
     if (ending == ".png") return write_bytes(path, encode_png(image, write_row, buffers));
+    if (ending == ".pgm") return write_bytes(path, encode_pgm(image, write_row, buffers.unpacked));
     write_bytes(path, opencv_codecs().encode(ending, gathered(image, write_row, buffers.unpacked)));
   } catch (const Refusal& why) {
     throw FileError("'" + path.string() + "' " + why.what());
@@ -86,7 +88,7 @@ void write_image(const fs::path& path, ImageView image) {
                      " cannot be written; convert it to u8, u16 or f32.");
   const ImageView checked =
       ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
-  encode_and_write(path, {checked.width, checked.height, 1, checked.type},
+  encode_and_write(path, {checked.width, checked.height, 1, checked.type, checked.bit_depth},
                    [&](int y, std::span<std::uint8_t> row) {
                      std::memcpy(row.data(), checked.row<std::byte>(y), row.size());
                    });

@@ -163,7 +163,8 @@ std::vector<std::string> Results::add_earlier_frames(const RunLog::Contents& don
 }
 
 void Results::add(const Field& field, const Frame& frame, Image current, std::vector<std::byte> state) {
-  const std::string stem = folder_.unique_stem(fs::path(frame.name).stem().string());
+  const bool needs_stem = job_.csv || job_.pictures != Pictures::none;  // stems take memory
+  const std::string stem = needs_stem ? folder_.unique_stem(fs::path(frame.name).stem().string()) : "";
   if (job_.pictures != Pictures::none) add_picture(field, frame, stem);
   if (job_.pictures != Pictures::none && frame.index == last_frame_)
     begin_last_picture(field, std::move(current));

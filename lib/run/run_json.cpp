@@ -35,6 +35,7 @@ Json roi_json(const Roi& roi, const std::string& mask_file) {
   if (const auto& rect = roi.rect) json["rect"] = {rect->x, rect->y, rect->width, rect->height};
   json["polygons"] = polygons_json(roi.polygons);
   json["holes"] = polygons_json(roi.holes);
+  if (!roi.points.empty()) json["points"] = polygons_json({roi.points}).front();
   return json;
 }
 

@@ -27,6 +27,7 @@
 #include "run/results.hpp"
 #include "run/run_json.hpp"
 #include "run/run_log.hpp"
+#include "run/run_origin.hpp"
 #include "run/still_points.hpp"
 #include "run/watched_folder.hpp"
 #include "track/device_choice.hpp"
@@ -93,8 +94,7 @@ class Run {
         stop_(std::move(stop)),
         limit_(job.max_memory, job.output),
         results_(job) {
-    summary_.host = host_name();
-    summary_.date = local_time();
+    note_origin(summary_);
   }
 
   TrackSummary execute() {
@@ -164,13 +164,10 @@ class Run {
     grid_ = stream_->grid();
     summary_.points = grid_.points();
     refuse_too_many_points();
-    summary_.image = reference_.size();
     summary_.device = stream_->device();
     summary_.device_reason = stream_->device_reason();
-    summary_.options = stream_->options();
-    summary_.gauge =
-        (summary_.options.strain.window - 1) * summary_.options.step + summary_.options.refine.subset;
-    info_ = describe_result();
+    note_reference(summary_, reference_.size(), stream_->options());
+    info_ = describe_result(job_, summary_, times_->in_seconds());
   }
 
   void read_reference() {
@@ -448,20 +445,6 @@ class Run {
     if (job_.reference.empty()) info_.reference = summary_.reference = source_->name(0);
     results_.begin(grid_, info_, first_current_, source_->count(), done_);
     done_.frames.clear();
-  }
-
-  ResultInfo describe_result() const {
-    ResultInfo info;
-    info.time_unit = times_->in_seconds() ? "s" : "1";
-    info.subset = stream_->options().refine.subset;
-    info.image = reference_.size();
-    info.scale_mm_per_px = job_.scale();
-    info.strain = job_.options.strain;
-    info.version = version();
-    info.command = job_.command;
-    info.reference = summary_.reference;
-    info.settings_json = settings_json(job_);
-    return info;
   }
 
   void report(const char* stage, int frame) const {

@@ -8,6 +8,7 @@
 
 #include "core/number_text.hpp"
 #include "run/frame_times.hpp"
+#include "run/point_list.hpp"
 
 namespace dic::run {
 namespace {
@@ -254,6 +255,20 @@ TrackOption roi_rect() {
           .get = [](const TrackJob& job) { return rect_text(job.roi.rect); }};
 }
 
+TrackOption points() {
+  return {
+      .name = "points",
+      .kind = OptionKind::file,
+      .placeholder = "FILE",
+      .help = "Measure only at the positions of a table with columns x and y, px: as few points as they need",
+      .set =
+          [](TrackJob& job, const std::string& file) {
+            job.roi.points = file.empty() ? std::vector<Roi::Vertex>() : read_points(file);
+            job.points_file = file;
+          },
+      .get = [](const TrackJob& job) { return job.points_file; }};
+}
+
 TrackOption order() {
   const std::vector<std::string> choices = {"0", "1", "2", "auto"};
   const auto set = [=](TrackJob& job, const std::string& text) {
@@ -318,6 +333,7 @@ std::vector<TrackOption> input_options() {
       polygons(
           "roi-hole", [](auto& job) -> auto& { return job.roi.holes; },
           "Region of interest: polygon that is left out, corners in px; may be repeated"),
+      points(),
       number(
           "fps", "FLOAT", [](auto& job) -> auto& { return job.fps; },
           "Frames per second, for times in seconds; 0 = frame rate of the video"),

@@ -79,12 +79,16 @@ struct Plan {
 /// then.
 int halo_of(const TrackJob& job) { return 24 + job.options.strain.window / 2; }
 
+Grid whole_grid(const TrackJob& job, Size image) {
+  return grid_around(make_grid(rasterize(job.roi, image), job.options.step), job.roi.points);
+}
+
 /// Divides the grid into bands of rows if there are few frames and bands are larger than the rows that they
 /// measure twice. Empty if one band holds the whole grid.
 std::vector<int> divide_rows(const TrackJob& job, const Sequence& sequence, int processes) {
   if (sequence.current() >= static_cast<std::size_t>(processes)) return {};
   const Image reference = read_image(job.reference.empty() ? sequence.files.front() : job.reference);
-  const int all = make_grid(rasterize(job.roi, reference.size()), job.options.step).ny;
+  const int all = whole_grid(job, reference.size()).ny;
   const int bands = std::min(processes, all / (2 * halo_of(job)));
   if (bands <= static_cast<int>(sequence.current())) return {};
   std::vector<int> rows;
@@ -311,7 +315,7 @@ class Join {
     }
   }
 
-  Grid whole_grid() const { return make_grid(rasterize(job_.roi, info_.image), job_.options.step); }
+  Grid whole_grid() const { return run::whole_grid(job_, info_.image); }
 
   /// Summarizes whole fields from the summaries of their bands.
   void summarize_bands(const Result& result) {

@@ -147,6 +147,8 @@ std::vector<std::string> BoardSynthOptions::validate() const {
     if (!good) list.emplace_back(problem);
   };
   for (const std::string& problem : rig.validate()) list.push_back(problem);
+  require(target.pattern != TargetPattern::rings || (target.columns > target.rows && target.rows >= 6),
+          "A grid with rings needs 6 rows or more, and more columns than rows.");
   require(!poses.empty(), "The target needs at least one pose.");
   require(blur_px >= 0 && blur_px <= 20, "The blur of the lens must be between 0 and 20 px.");
   require(right_gain > 0 && std::isfinite(right_gain), "The right camera's gain must be positive.");

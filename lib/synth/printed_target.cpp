@@ -29,6 +29,13 @@ PrintedTarget::PrintedTarget(const Target& target) : target_(target) {
     }
 }
 
+/// Rings are two dots inside three corners of the grid: the right angle at the lower left.
+bool PrintedTarget::is_ring(double column, double row) const {
+  if (target_.pattern != TargetPattern::rings) return false;
+  const int right = target_.columns - 3, bottom = target_.rows - 3;
+  return (column == 2 && (row == 2 || row == bottom)) || (column == right && row == bottom);
+}
+
 /// The dot whose cell contains the position. Dots do not reach beyond their cells.
 PrintedTarget::Dot PrintedTarget::dot_near(double x, double y) const {
   const double s = target_.square_mm;
@@ -41,7 +48,7 @@ PrintedTarget::Dot PrintedTarget::dot_near(double x, double y) const {
   }
   const double i = std::clamp(std::round(x / s), 0.0, target_.columns - 1.0);
   const double j = std::clamp(std::round(y / s), 0.0, target_.rows - 1.0);
-  return {i * s, j * s, 0.25 * s, 0};
+  return {i * s, j * s, 0.25 * s, is_ring(i, j) ? 0.1 * s : 0};
 }
 
 bool PrintedTarget::board_ink(double x, double y) const {

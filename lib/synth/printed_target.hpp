@@ -27,6 +27,7 @@ class PrintedTarget {
     double x = 0, y = 0, radius = 0, hole = 0;
   };
   Dot dot_near(double x, double y) const;
+  bool is_ring(double column, double row) const;
   bool board_ink(double x, double y) const;
   bool charuco_ink(double x, double y) const;
 

@@ -181,10 +181,12 @@ std::shared_ptr<const analysis::InterpolationBias> bias_of(
 }  // namespace
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, const Roi& roi)
-    : Sequence(options, reference, checked_roi(options, reference, roi)) {}
+    : Sequence(options, reference, checked_roi(options, reference, roi), roi.points) {}
 
-Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
-    : Sequence(options, reference, std::move(roi), Points(make_grid(roi, options.step))) {}
+Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi,
+                   const std::vector<Roi::Vertex>& points)
+    : Sequence(options, reference, std::move(roi),
+               Points(grid_around(make_grid(roi, options.step), points))) {}
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi, const Points& all)
     : pool_(options.threads),

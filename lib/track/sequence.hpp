@@ -55,7 +55,8 @@ class Sequence {
 
   std::vector<std::byte> state_after(Measurement& measured) const;
   bool restore_strategy(std::span<const std::byte> state, const TrackStream::ReadFrame& read);
-  Sequence(const TrackOptions& options, ImageView reference, Image roi);
+  Sequence(const TrackOptions& options, ImageView reference, Image roi,
+           const std::vector<Roi::Vertex>& points);
   /// all: the points of the whole grid, of which some rows may be measured.
   Sequence(const TrackOptions& options, ImageView reference, Image&& roi, const Points& all);
   ReferenceAnalysis analyse(Image roi, const Points& all);

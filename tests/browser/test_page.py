@@ -365,7 +365,8 @@ class PageTest(BrowserTest):
         np.testing.assert_allclose([float(row[2]) for row in rows[1:]], STRAINS[1:], atol=1e-4)
         self.click("tab-report")
         self.assertEqual([self.value("report-specimen"), self.value("report-note")], ["<b>steel</b>", "first\nsecond"])
-        for words in ("virtual strain gauge", "61 px", "not stated", NAME.format(1)):
+        self.assertEqual(self.by_id("report-camera").get_attribute("placeholder"), "not stated")
+        for words in ("virtual strain gauge", "61 px", NAME.format(1)):
             self.assertIn(words, self.text("panel-report"))
         self.assert_clean("file:")
 

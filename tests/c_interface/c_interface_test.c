@@ -165,6 +165,40 @@ static void test_errors(const uint8_t* reference) {
   dic_stream_destroy(NULL);
 }
 
+/* Measures the fake camera, for which the tests install Aravis. */
+static void test_live(void) {
+  dic_live* live = NULL;
+  dic_options* options = NULL;
+  EXPECT(dic_options_create(&options) == DIC_OK);
+  EXPECT(dic_options_set(options, "subset", "21") == DIC_OK);
+  EXPECT(dic_options_set(options, "step", "32") == DIC_OK);
+  EXPECT(dic_live_create(options, "camera=fake\ndrop=some", &live) == DIC_USAGE_ERROR);
+  EXPECT(dic_live_create(options, "camera", &live) == DIC_USAGE_ERROR);
+  EXPECT(dic_live_create(options, NULL, &live) == DIC_USAGE_ERROR);
+  EXPECT(live == NULL);
+  EXPECT(dic_live_create(options, "camera=fake\nregion=0,0,128,128\nfps=20\nuntil=3", &live) == DIC_OK);
+  int frames = 0;
+  const char* line = NULL;
+  char last[500] = "";
+  dic_result* result = NULL;
+  while (live && dic_live_next(live, &line, &result) == DIC_OK && line) {
+    snprintf(last, sizeof last, "%s", line);
+    if (result) {
+      ++frames;
+      EXPECT(strstr(line, "\"latency\":") != NULL);
+      EXPECT(deviation(result, "v", 0) >= 0); /* some points are measured */
+    }
+    dic_result_destroy(result);
+  }
+  EXPECT(frames == 3);
+  EXPECT(strstr(last, "\"event\":\"end\"") != NULL);
+  EXPECT(live && dic_live_next(live, &line, NULL) == DIC_OK && line == NULL);
+  EXPECT(dic_live_stop(NULL) == DIC_USAGE_ERROR);
+  dic_live_destroy(live);
+  dic_live_destroy(NULL);
+  dic_options_destroy(options);
+}
+
 int main(void) {
   static uint8_t reference[kWidth * kHeight], current[kWidth * kHeight];
   fill(reference, 0, 0);
@@ -175,5 +209,6 @@ int main(void) {
   test_match(reference, current);
   test_match_poses(reference, current);
   test_errors(reference);
+  test_live();
   return wrong;
 }

@@ -268,8 +268,10 @@ class ViewTest(ProgramTest):
         shutil.copy(self.folder / "frame_0.png", mixed / "b.png")
         (self.folder / "trap").mkdir()
         (self.folder / "trap/result.vtkhdf").symlink_to(outside / "result/result.vtkhdf")
-        server = self.view("--no-browser")
+        (self.folder / "start.toml").write_text("subset = 41\n")
+        server = self.view("--no-browser", "--config", "start.toml")
         self.assertEqual(server.get_json("api/state")["reference"], None)
+        self.assertEqual(server.get_json("api/state")["values"], {"subset": "41"})
         for folder in (outside, "..", "way", "mixed/../..", "/etc", self.folder / "way"):
             for what, content in (("folder", {"folder": str(folder)}), ("open", {"path": str(folder)}), ("other", {"path": str(folder)})):
                 status, answer = server.post(f"api/{what}", content)

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <dic/error.hpp>
 #include <dic/track.hpp>
@@ -53,6 +54,37 @@ TEST(Rasterize, CornersBetweenPixelsAreExact) {
   EXPECT_EQ(
       drawn(rasterize(with_polygon({{0.7 + 0.1 + 0.2, 0}, {2, 0}, {2, 2}, {0.7 + 0.1 + 0.2, 2}}), {4, 3})),
       (Rows{".##.", ".##.", ".##."}));
+}
+
+/// Positions of the nodes that are measured.
+std::vector<std::pair<int, int>> nodes_of(const Grid& grid) {
+  std::vector<std::pair<int, int>> nodes;
+  for (int j = 0; j < grid.ny; ++j)
+    for (int i = 0; i < grid.nx; ++i)
+      if (grid.inside[static_cast<std::size_t>(j) * grid.nx + i]) nodes.emplace_back(grid.x(i), grid.y(j));
+  return nodes;
+}
+
+using Nodes = std::vector<std::pair<int, int>>;
+
+TEST(GridAroundPoints, HasTheNodesThatTheirInterpolationNeeds) {
+  const Grid grid = make_grid(rasterize({}, {31, 26}), 5);
+  EXPECT_EQ(grid_around(grid, {}), grid);
+  EXPECT_EQ(nodes_of(grid_around(grid, {{10, 15}})), (Nodes{{10, 15}}));
+  EXPECT_EQ(nodes_of(grid_around(grid, {{10, 17.5}})), (Nodes{{10, 15}, {10, 20}}));
+  EXPECT_EQ(nodes_of(grid_around(grid, {{12, 15}})), (Nodes{{10, 15}, {15, 15}}));
+  EXPECT_EQ(nodes_of(grid_around(grid, {{1, 1}, {30, 25}})),
+            (Nodes{{0, 0}, {5, 0}, {0, 5}, {5, 5}, {30, 25}}));
+  EXPECT_EQ(grid_around(grid, {{12, 15}}).nodes(), 2);
+}
+
+TEST(GridAroundPoints, PositionsThatCannotBeMeasuredAreRefused) {
+  Roi roi;
+  roi.rect = {0, 0, 11, 21};
+  const Grid grid = make_grid(rasterize(roi, {40, 40}), 5);
+  for (const Roi::Vertex& point : {Roi::Vertex{10.5, 5}, {-1, 5}, {5, 20.5}, {NAN, 5}, {5, 1e300}})
+    EXPECT_THROW(grid_around(grid, {point}), UsageError) << point.x << ',' << point.y;
+  EXPECT_NO_THROW(grid_around(grid, {{10, 20}}));
 }
 
 TEST(Rasterize, HolesAndSeveralPolygons) {

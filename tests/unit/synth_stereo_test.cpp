@@ -556,8 +556,9 @@ BoardSynthOptions board(TargetPattern pattern) {
 }
 
 TEST(Board, TargetsAreFoundWhereTheyAre) {
-  for (const TargetPattern pattern : {TargetPattern::checkerboard, TargetPattern::circles,
-                                      TargetPattern::acircles, TargetPattern::charuco}) {
+  for (const TargetPattern pattern :
+       {TargetPattern::checkerboard, TargetPattern::circles, TargetPattern::acircles, TargetPattern::charuco,
+        TargetPattern::rings}) {
     const BoardSynthOptions o = board(pattern);
     for (const std::size_t camera : {0, 1}) {
       constexpr int view = 1;

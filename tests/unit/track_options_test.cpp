@@ -53,7 +53,7 @@ const std::map<std::string, std::string> kOthers = {
     {"max-memory", "3G"},
 };
 
-const std::set<std::string> kReadFiles = {"roi", "camera", "times"};
+const std::set<std::string> kReadFiles = {"roi", "camera", "times", "points"};
 
 /// True for the same option, and for --pictures with --no-pictures, which sets one of its values.
 bool share_a_value(const std::string& a, const std::string& b) {

@@ -39,6 +39,13 @@ TEST_F(WriteImage, IsReadBackAsItWas) {
     write_image(at(name), view(grey16, ScalarType::u16));
     expect_same<std::uint16_t>(read_image(at(name)), cropped(grey16), ScalarType::u16);
   }
+  // A depth that leaves bits unused is kept: saturation is judged by it.
+  Image twelve({3, 2}, ScalarType::u16, 12);
+  twelve.row<std::uint16_t>(1)[2] = 4095;
+  write_image(at("twelve.pgm"), twelve);
+  EXPECT_EQ(read_image(at("twelve.pgm")).bit_depth(), 12);
+  EXPECT_EQ(read_image(at("twelve.pgm")).row<std::uint16_t>(1)[2], 4095);
+  EXPECT_EQ(cv::imread(at("twelve.pgm").string(), cv::IMREAD_UNCHANGED).at<std::uint16_t>(1, 2), 4095);
   write_image(at("c.tif"), view(real, ScalarType::f32));
   expect_same<float>(read_image(at("c.tif")), cropped(real), ScalarType::f32);
 }

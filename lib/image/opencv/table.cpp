@@ -5,7 +5,8 @@
 namespace dic::image {
 namespace {
 
-constexpr OpenCvCodecs kCodecs{decode_with_opencv, encode_with_opencv, open_video_with_opencv};
+constexpr OpenCvCodecs kCodecs{decode_with_opencv, encode_with_opencv, open_video_with_opencv,
+                               open_webcam_with_opencv};
 
 }  // namespace
 

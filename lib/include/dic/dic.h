@@ -53,6 +53,7 @@ typedef enum dic_scalar DIC_ANY_INT { DIC_U8 = 0, DIC_U16 = 1, DIC_I32 = 2, DIC_
 typedef struct dic_options dic_options;
 typedef struct dic_stream dic_stream;
 typedef struct dic_result dic_result;
+typedef struct dic_live dic_live;
 
 /* Version of the library, for example "0.1.0". */
 DIC_C_API const char* dic_version(void);
@@ -92,6 +93,17 @@ DIC_C_API dic_status dic_stream_cancel(dic_stream* stream);
 /* Starts the next experiment with another reference and the same options; drops results not taken yet. */
 DIC_C_API dic_status dic_stream_reset(dic_stream* stream, const void* reference, dic_scalar type,
                                       int32_t width, int32_t height, int64_t row_bytes);
+
+/* Measures the frames of a camera while they arrive, without files unless they are recorded. settings: options of
+ * `dic live` by name, a line each: "camera=fake\nfps=20\nuntil=100". options: NULL = defaults. */
+DIC_C_API dic_status dic_live_create(const dic_options* options, const char* settings, dic_live** live);
+/* Stops. */
+DIC_C_API void dic_live_destroy(dic_live* live);
+/* Waits for the next line of JSON, which docs/live.md describes; NULL after the last one. It is valid until the
+ * next call with this object. result (or NULL): receives the field of a frame, NULL for other lines. */
+DIC_C_API dic_status dic_live_next(dic_live* live, const char** line, dic_result** result);
+/* Ends the measurement: a few more lines may follow. May be called while another thread waits for a line. */
+DIC_C_API dic_status dic_live_stop(dic_live* live);
 
 DIC_C_API void dic_result_destroy(dic_result* result);
 /* The grid: nodes lie at (x0 + i * step, y0 + j * step) px, i < nx, j < ny. Output pointers may be NULL. */

@@ -153,6 +153,8 @@ struct BoardSynthOptions {
   /// Size, light, noise, seed and threads as in 2-D; grey_min is the ink, grey_max the paper.
   SynthOptions image = usual_stereo_image();
   CameraRig rig = convergent_rig({1000, 800}, 2500, 500, 25);
+  /// rings: columns and rows of the grid; the rings are two dots inside its corners, the right angle at the
+  /// lower left.
   Target target = {TargetPattern::checkerboard, 12, 9, 10, 7};
   /// Poses of the target: x along its rows, y along its columns, z away from the cameras; its first point is
   /// the origin.

@@ -104,12 +104,18 @@ struct Roi {
   std::optional<Rect> rect;
   std::vector<Polygon> polygons;  ///< a pixel is inside where its centre is inside or on the outline
   std::vector<Polygon> holes;
+  /// Positions, px: only the nodes between which they lie are measured, one for a position on a node, else two
+  /// or four. Empty: all nodes inside. Subsets take their pixels from the whole region all the same.
+  std::vector<Vertex> points;
 };
 /// The ROI as a u8 mask (0 or 255) of an image of this size. Throws UsageError: wrong size, outside the
 /// image, empty.
 DIC_API Image rasterize(const Roi& roi, Size image);
 /// The grid of points over a u8 mask that is not empty. Throws UsageError for a step below 1 px.
 DIC_API Grid make_grid(ImageView roi_mask, int step);
+/// The part of a grid that Roi::points need, with the same node positions; the grid itself without positions.
+/// Throws UsageError for a position that does not lie between nodes inside the region.
+DIC_API Grid grid_around(const Grid& grid, const std::vector<Roi::Vertex>& points);
 
 /// Seconds by stage, summed over frames. Stages of different frames overlap: `total` may be less than the
 /// sum.

@@ -39,7 +39,8 @@ struct TrackJob {
   bool resume = false;  ///< continue the result of a run that was stopped; start if there is none
   Roi roi;
   TrackOptions options;
-  std::string roi_file, camera_file;  ///< files of roi.mask and options.camera; empty = none
+  /// Files of roi.mask, roi.points and options.camera; empty = none.
+  std::string roi_file, points_file, camera_file;
   double scale_mm_per_px = 0;         ///< 0 = px, or mm where a camera knows the scale
   bool csv = false;
   CsvStyle csv_style = CsvStyle::native;

@@ -10,6 +10,7 @@ from ._correlate import correlate
 from ._dataset import Status
 from ._dic import (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError,
                    correlate_variants, info, read_image, version, write_image)
+from ._live import LiveFrame, LiveStream, cameras, live
 from ._match import match
 from ._probe import Probe, probe
 from ._report import report
@@ -25,7 +26,7 @@ for _public in (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, Usa
     _public.__module__ = "dic"  # as tracebacks and pickles name it
 
 __all__ = [
-    "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "Probe", "Status", "TrackStream",
-    "Tracker", "UsageError", "correlate", "correlate_variants", "info", "match", "open", "probe", "read_image",
-    "report", "stereo", "strain", "synth", "track", "write_image",
+    "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "LiveFrame", "LiveStream", "Probe", "Status",
+    "TrackStream", "Tracker", "UsageError", "cameras", "correlate", "correlate_variants", "info", "live", "match", "open",
+    "probe", "read_image", "report", "stereo", "strain", "synth", "track", "write_image",
 ]

@@ -11,6 +11,7 @@ void add_images(nanobind::module_& module);
 void add_track(nanobind::module_& module);
 void add_stream(nanobind::module_& module);
 void add_stereo(nanobind::module_& module);
+void add_live(nanobind::module_& module);
 void add_strain(nanobind::module_& module);
 void add_probe(nanobind::module_& module);
 void add_report(nanobind::module_& module);

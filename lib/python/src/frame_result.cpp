@@ -120,11 +120,9 @@ nb::tuple grid_state(nb::handle self) {
 nb::tuple result_state(nb::handle self) {
   const auto& result = nb::cast<const FrameResult&>(self);
   nb::dict arrays;
-  for (const FieldArray& array : kMeasuredArrays) {
-    if (array.made_by == MadeBy::stereo) continue;
+  for (const FieldArray& array : kOneCameraArrays)
     if (const nb::object values = self.attr(std::string(array.name).c_str()); !values.is_none())
       arrays[std::string(array.name).c_str()] = values;
-  }
   for (const PositionArray& array : kPositionArrays)
     if (const nb::object values = self.attr(std::string(array.name).c_str()); !values.is_none())
       arrays[std::string(array.name).c_str()] = values;
@@ -207,12 +205,10 @@ void add_frame_result(nb::module_& module) {
       .def("_repr_html_", &result_html)
       .def("__getstate__", [](nb::handle self) { return result_state(self); })
       .def("__setstate__", &set_result_state);
-  for (const FieldArray& array : kMeasuredArrays) {
-    if (array.made_by == MadeBy::stereo) continue;  // one camera has no such arrays
+  for (const FieldArray& array : kOneCameraArrays)
     result.def_prop_ro(
         std::string(array.name).c_str(), [&array](nb::handle self) { return values_of(self, array); },
         doc_of(array).c_str());
-  }
   for (const PositionArray& array : kPositionArrays)
     result.def_prop_ro(
         std::string(array.name).c_str(), [&array](nb::handle self) { return position(self, array.member); },

@@ -13,6 +13,7 @@ NB_MODULE(_dic, module) {
   dic::python::add_track(module);
   dic::python::add_stream(module);
   dic::python::add_stereo(module);
+  dic::python::add_live(module);
   dic::python::add_strain(module);
   dic::python::add_probe(module);
   dic::python::add_report(module);

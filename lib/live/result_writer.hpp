@@ -1,0 +1,61 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <dic/track_files.hpp>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "run/results.hpp"
+
+namespace dic::live {
+
+/// Writes the results of a measurement on a thread of its own.
+class ResultWriter {
+ public:
+  struct Entry {
+    std::shared_ptr<const Field> field;  ///< null after an error
+    std::shared_ptr<const Image> image;  ///< null if no pictures are drawn
+    FrameSummary summary;
+  };
+
+  /// Throws FileError as run::Results does. job and summary must outlive this object; the thread alone uses
+  /// the summary until finish() has returned.
+  ResultWriter(const TrackJob& job, const Grid& grid, ResultInfo info, TrackSummary& summary);
+  ~ResultWriter();
+  ResultWriter(const ResultWriter&) = delete;
+  ResultWriter& operator=(const ResultWriter&) = delete;
+
+  /// Hands a frame over; waits while many wait to be written. Returns false if nothing can be written any
+  /// more.
+  bool add(Entry entry);
+  /// Writes what waits and completes the result. Throws FileError; what was written is kept.
+  void finish();
+
+ private:
+  static constexpr std::size_t kMostWaiting = 64;
+  /// Number of frames that run.json describes one by one, so that memory does not grow for days.
+  static constexpr std::size_t kMostDescribed = 10000;
+
+  void write_all();
+  void write(Entry entry);
+  void complete();
+
+  const TrackJob& job_;
+  Grid grid_;
+  ResultInfo info_;
+  TrackSummary& summary_;
+  run::Results results_;
+  std::int64_t written_ = 0;
+  std::mutex mutex_;  ///< guards all members below
+  std::condition_variable changed_;
+  std::deque<Entry> entries_;
+  bool is_ended_ = false;
+  std::exception_ptr failure_;
+  std::jthread thread_;  ///< declared last, so that it ends before the members it uses are destroyed
+};
+
+}  // namespace dic::live
