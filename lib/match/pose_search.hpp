@@ -85,6 +85,13 @@ class PoseSearch {
                               const Effort& effort, PoseRefiner& refiner) const;
   std::optional<Refined> refine_full(const ImagePyramid& image, const Candidate& candidate,
                                      const Effort& effort, PoseRefiner& refiner) const;
+  std::optional<pose::Warp> rival(const ImagePyramid& image, const pose::Warp& start, const pose::Warp& known,
+                                  const Effort& effort, PoseRefiner& refiner) const;
+  std::optional<pose::Warp> pose_of_all(const ImagePyramid& image, const pose::Warp& known,
+                                        const Effort& effort, PoseRefiner& refiner) const;
+  PoseFit fit_at(const ImagePyramid& image, int level, const pose::Warp& start, const RefinementPlan& plan,
+                 PoseRefiner& refiner) const;
+  RefinementPlan plan_at(int level, const SearchLimit& limit) const;
   double structure(const ImagePyramid& image, const PoseFit& fit, PoseRefiner& refiner) const;
   Match match_at(const pose::Warp& warp, const Candidate& candidate, const Match& pose) const;
   std::vector<Candidate> next_batch(const std::vector<Candidate>& candidates, std::size_t& next,
