@@ -21,13 +21,13 @@ constexpr int kTileRows = 32, kTileColumns = 62;  ///< places that one task sear
 constexpr double kScoreRounding = 1e-6;
 constexpr int kPadded = 64 + 64;        ///< columns of a row of scores: the tile, its border, whole vectors
 constexpr int kMostCandidates = 600;    ///< of the coarsest level, but
-constexpr double kRise = 0.05;          ///< amount by which full resolution may raise a score, and
-constexpr double kFall = 0.03;          ///< by which it may lower one
+constexpr double kRise = 0.05;          ///< amount by which full resolution may raise a score
 constexpr int kFewCandidates = 16;      ///< where one match is searched near an earlier pose
 constexpr int kCandidatesPerMatch = 6;  ///< at least so many per match that is wanted
 constexpr int kFullContext = 12;        ///< px around an instance of which the spline is made
 constexpr double kNearlyAsGood =
-    0.03;  ///< loss of quality up to which another pose is looked at more closely
+    0.03;                             ///< loss of quality up to which another pose is looked at more closely
+constexpr double kLeastOfAll = 0.75;  ///< quality of a candidate that is refined with all pixels
 constexpr double kMostlyVisible = 0.8;  ///< share of a template from which it is seen nearly as a whole
 constexpr double kSameUnit = 0.25;      ///< px, in which a pose is the same after all pixels counted
 constexpr double kMinutePixels = 6;  ///< tolerance of the ends of ranges, in px at the rim of full resolution
@@ -288,9 +288,10 @@ std::vector<PoseSearch::Candidate> PoseSearch::coarse(const ImagePyramid& pyrami
   // candidates are refined with all pixels as well.
   for (std::size_t k = 0, n = all.size(); k < n; ++k) {
     if (all[k].gain == 0) continue;
-    Candidate of_all = all[k];
-    of_all.gain = of_all.offset = 0;
-    all.push_back(of_all);
+    Candidate copy = all[k];
+    copy.gain = copy.offset = 0;
+    copy.of_all = true;
+    all.push_back(copy);
   }
   return all;
 }
@@ -306,13 +307,15 @@ bool is_same_pose(const pose::Warp& a, const pose::Warp& b, double rim, double u
 
 }  // namespace
 
-/// Candidates that have come to the same pose as a better one are dropped.
+/// Candidates that have come to the same pose as a better one are dropped. Those of all pixels and those of a
+/// part may have different optima near each other, which only the last level before full resolution rates.
 void PoseSearch::drop_duplicates(std::vector<Candidate>& candidates, int level) const {
   const double unit = 1 << level, rim = template_.level(0).rim;
   std::vector<Candidate> kept;
   for (const Candidate& c : candidates) {
-    const bool is_known = std::ranges::any_of(
-        kept, [&](const Candidate& k) { return is_same_pose(c.warp, k.warp, rim, unit); });
+    const bool is_known = std::ranges::any_of(kept, [&](const Candidate& k) {
+      return (level <= 1 || c.of_all == k.of_all) && is_same_pose(c.warp, k.warp, rim, unit);
+    });
     if (!is_known) kept.push_back(c);
   }
   candidates = std::move(kept);
@@ -343,6 +346,8 @@ void PoseSearch::refine_level(const ImagePyramid& image, int level, std::vector<
     const PoseFit fit = refiners_[worker].refine(from, source.pixels, pose::at_level(c.warp, level), mine);
     if (!fit.valid) return;
     c.warp = pose::from_level(fit.warp, level);
+    // Without hidden pixels the correlation is high, so that less is background.
+    if (c.of_all && fit.quality < kLeastOfAll) return;
     c.score = fit.quality;
     c.gain = fit.gain, c.offset = fit.offset;
     PoseFit full = fit;
@@ -566,8 +571,8 @@ std::optional<Match> PoseSearch::finish(const ImagePyramid& image, const Candida
     if (is_better) best = other, score = reached;
   };
   try_pose(candidate, false);
-  if (const auto other = pose_of_all(image, best ? best->warp : candidate.warp, effort, refiner))
-    try_pose({.warp = *other}, false);
+  if (best && score >= options_.threshold)
+    if (const auto other = pose_of_all(image, best->warp, effort, refiner)) try_pose({.warp = *other}, false);
   for (const double turn : template_.symmetries()) {
     const double c = std::cos(turn * kDegree), s = std::sin(turn * kDegree);
     pose::Warp turned = best ? best->warp : candidate.warp;
@@ -624,7 +629,7 @@ std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Cand
     });
     if (is_known) continue;
     const auto may_win = std::ranges::find_if(
-        accepted, [&](const Match& match) { return match.score < candidate.score - kFall; });
+        accepted, [&](const Match& match) { return match.score < candidate.score + kRise; });
     const std::vector<Match> better(accepted.begin(), may_win);
     if (!is_suppressed(match_at(candidate.warp, candidate, pose), better, options_.max_overlap))
       batch.push_back(candidate);

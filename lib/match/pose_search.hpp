@@ -62,6 +62,7 @@ class PoseSearch {
     double score = 0;
     double gain = 0, offset = 0;  ///< of the last fit; gain 0: none
     int angle = 0, scale = 0;     ///< index of the coarse pose
+    bool of_all = false;          ///< refined with all pixels, beside a candidate refined with a part
   };
   /// How much a search may cost.
   struct Effort {
