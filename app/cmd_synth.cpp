@@ -30,7 +30,7 @@ struct SynthCommand {
   int truth_step = 5;
   std::optional<double> cx, cy, crack_y;
   std::vector<double> bodies;  ///< six numbers per body
-  StereoFlags stereo;
+  SynthStereoFlags stereo;
 };
 
 /// Options that two cameras do not have.
@@ -122,7 +122,7 @@ void use_stereo_defaults(const CLI::App& command, SynthCommand& flags) {
 void run_stereo(const CLI::App& command, SynthCommand& flags) {
   use_stereo_defaults(command, flags);
   set_amounts(flags.options, flags.frames);
-  write_stereo(flags.stereo, flags.options, flags.output, flags.truth_step);
+  write_synth_stereo(flags.stereo, flags.options, flags.output, flags.truth_step);
   std::cout << "Wrote " << flags.frames << (flags.stereo.board ? " views" : " pairs")
             << ", stereo.json and truth.csv to " << printable(flags.output) << " (seed " << flags.options.seed
             << ").\n";
@@ -169,7 +169,7 @@ void add_synth(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core")
       ->check(CLI::NonNegativeNumber);
-  add_stereo(*command, flags->stereo);
+  add_synth_stereo(*command, flags->stereo);
   for (const char* name : kOneCamera) command->get_option(name)->excludes("--stereo");
   command->footer(kSynthExamples);
   command->callback([flags, command] {

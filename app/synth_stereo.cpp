@@ -18,7 +18,7 @@ CLI::Option* add_numbers(CLI::App& command, const std::string& name, std::vector
       ->default_str("");
 }
 
-void add_rig(CLI::App& command, StereoFlags& flags) {
+void add_rig(CLI::App& command, SynthStereoFlags& flags) {
   command
       .add_option("--calibration", flags.calibration,
                   "Calibration of both cameras, instead of --focal, --camera-angle and --distortion")
@@ -37,7 +37,7 @@ void add_rig(CLI::App& command, StereoFlags& flags) {
                      "Exposure of the right camera relative to the left one");
 }
 
-void add_specimen(CLI::App& command, StereoFlags& flags) {
+void add_specimen(CLI::App& command, SynthStereoFlags& flags) {
   StereoSynthOptions& o = flags.options;
   add_choice(command, "--surface", o.surface.kind, "Surface of the specimen");
   command.add_option("--surface-radius", o.surface.radius_mm, "cylinder, dome: radius, mm");
@@ -57,7 +57,7 @@ void add_specimen(CLI::App& command, StereoFlags& flags) {
   command.add_option("--background", o.background, "Grey beside the specimen, in levels of 255");
 }
 
-void add_board(CLI::App& command, StereoFlags& flags) {
+void add_board(CLI::App& command, SynthStereoFlags& flags) {
   Target& target = flags.views.target;
   const auto set = [&flags](const std::string& name) { flags.board = from_name<TargetPattern>(name); };
   command
@@ -80,7 +80,7 @@ void set_numbers(const std::vector<double>& from, const std::vector<double*>& to
   for (std::size_t k = 0; k < to.size(); ++k) *to[k] = from.at(k);
 }
 
-CameraRig rig_of(const StereoFlags& flags, SynthOptions& image) {
+CameraRig rig_of(const SynthStereoFlags& flags, SynthOptions& image) {
   if (!flags.calibration.empty()) {
     CameraRig rig = read_camera_rig(flags.calibration, image.size);
     image.size = rig.cameras.front().camera.image;
@@ -94,12 +94,12 @@ CameraRig rig_of(const StereoFlags& flags, SynthOptions& image) {
   return rig;
 }
 
-double distance_of(const StereoFlags& flags, const CameraRig& rig) {
+double distance_of(const SynthStereoFlags& flags, const CameraRig& rig) {
   if (flags.distance) return *flags.distance;
   return flags.calibration.empty() ? 500 : convergence_distance(rig);
 }
 
-void set_motion(const StereoFlags& flags, StereoSynthOptions& o) {
+void set_motion(const SynthStereoFlags& flags, StereoSynthOptions& o) {
   SpecimenMotion& m = o.motion;
   set_numbers(flags.wave, {&o.surface.amplitude_mm, &o.surface.period_mm});
   set_numbers(flags.move, {&m.translation_mm[0], &m.translation_mm[1], &m.translation_mm[2]});
@@ -110,7 +110,7 @@ void set_motion(const StereoFlags& flags, StereoSynthOptions& o) {
 
 }  // namespace
 
-void add_stereo(CLI::App& command, StereoFlags& flags) {
+void add_synth_stereo(CLI::App& command, SynthStereoFlags& flags) {
   command.option_defaults()->group("Two cameras");
   CLI::Option* stereo =
       command.add_flag("--stereo", flags.on, "Images of a specimen as two cameras see it, and truth in 3-D");
@@ -130,7 +130,8 @@ void add_stereo(CLI::App& command, StereoFlags& flags) {
     if (option != board) option->needs(board);
 }
 
-void write_stereo(StereoFlags& flags, const SynthOptions& image, const std::string& output, int truth_step) {
+void write_synth_stereo(SynthStereoFlags& flags, const SynthOptions& image, const std::string& output,
+                        int truth_step) {
   StereoSynthOptions& o = flags.options;
   o.image = image;
   o.rig = rig_of(flags, o.image);

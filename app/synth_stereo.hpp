@@ -12,7 +12,7 @@ namespace dic::app {
 /// Number of views of a target unless the user says otherwise.
 constexpr int kUsualViews = 15;
 
-struct StereoFlags {
+struct SynthStereoFlags {
   bool on = false;
   StereoSynthOptions options;
   std::optional<TargetPattern> board;
@@ -25,9 +25,10 @@ struct StereoFlags {
 };
 
 /// Adds --stereo and the options that need it.
-void add_stereo(CLI::App& command, StereoFlags& flags);
+void add_synth_stereo(CLI::App& command, SynthStereoFlags& flags);
 
 /// Writes the images, the rig and the truth. Throws UsageError, FileError.
-void write_stereo(StereoFlags& flags, const SynthOptions& image, const std::string& output, int truth_step);
+void write_synth_stereo(SynthStereoFlags& flags, const SynthOptions& image, const std::string& output,
+                        int truth_step);
 
 }  // namespace dic::app
