@@ -23,13 +23,13 @@ constexpr const char* kStereoExamples =
     "  dic stereo --left cam0 --right cam1 --calibration rig.xml --subset 31 --step 8 --csv -o result\n"
     "\n";
 
-struct StereoFlags {
+struct StereoRunFlags {
   TrackFlags track;
   StereoJob job;
   std::string calibration;
 };
 
-void add_images(CLI::App& command, StereoFlags& flags) {
+void add_images(CLI::App& command, StereoRunFlags& flags) {
   command.option_defaults()->group("Common options");
   const auto add = [&](const char* name, std::vector<std::string>& target, const char* help) {
     command.add_option(name, target, help)->type_name("IMAGES")->default_str("")->configurable(false);
@@ -195,7 +195,7 @@ void warn_about(const StereoSummary& summary) {
     std::fprintf(stderr, "dic: warning: no point of the left reference was found in the right one.\n");
 }
 
-void run_stereo(CLI::App& command, StereoFlags& flags) {
+void run_stereo(CLI::App& command, StereoRunFlags& flags) {
   apply_run_options(command, flags.track);
   if (!flags.track.save_config.empty() && flags.track.job.frames.empty()) return;
   if (flags.calibration.empty()) throw CLI::RequiredError("--calibration");
@@ -217,7 +217,7 @@ void run_stereo(CLI::App& command, StereoFlags& flags) {
 }  // namespace
 
 void add_stereo(CLI::App& app) {
-  auto flags = std::make_shared<StereoFlags>();
+  auto flags = std::make_shared<StereoRunFlags>();
   CLI::App* command =
       app.add_subcommand("stereo", "Measure shape, displacement and strain in 3-D with two cameras");
   command->option_defaults()->always_capture_default();

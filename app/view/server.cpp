@@ -23,7 +23,7 @@ namespace dic::app {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
-constexpr std::size_t kLargestBody = 4 << 20;  ///< settings with a region of thousands of corners
+constexpr std::size_t kLargestBody = 16 << 20;  ///< a table of loads; LARGEST in server_source.js is the same
 constexpr std::size_t kLargestRequest = kLargestBody + (1 << 18);
 constexpr int kThreads = 16;  ///< threads that make answers
 

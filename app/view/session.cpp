@@ -15,6 +15,7 @@
 
 #include "commands.hpp"
 #include "view/folder_list.hpp"
+#include "view/loads_answer.hpp"
 #include "view/probe_answer.hpp"
 #include "view/report.hpp"
 #include "view/strain_preview.hpp"
@@ -26,6 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kDemandedStrainSigma = 2e-4;  ///< unless the page asks for another
+/// Bytes of a request without a table of loads: settings with a region of thousands of corners.
+constexpr std::size_t kLargestWithoutTable = 4 << 20;
 
 PageAnswer json_answer(const Json& json) { return {.body = dump(json)}; }
 
@@ -233,6 +236,9 @@ PageAnswer Session::answer_of(const PageRequest& request) {
     const std::vector<std::string> words = split(request.path);
     if (request.method == "GET") return words.empty() ? page() : get(words);
     if (words.size() == 2 && words[0] == "api") {
+      const bool may_have_table = words[1] == "loads" || words[1] == "report";
+      if (request.body.size() > kLargestWithoutTable && !may_have_table)
+        return error_answer(413, "The page sent more than 4 MiB, too much for settings.");
       const Json asked = Json::parse(request.body, nullptr, false);
       if (asked.is_object()) return post(words[1], asked);
     }
@@ -316,6 +322,11 @@ PageAnswer Session::post(const std::string& what, const Json& asked) {
     const auto shown = result();
     const std::lock_guard alone(reading_);
     return json_answer(probe_answer(*shown, asked));
+  }
+  if (what == "loads") {
+    const auto shown = result();
+    const std::lock_guard alone(reading_);
+    return json_answer(loads_answer(*shown, asked));
   }
   if (what == "folder") return json_answer(folder_list(text_in(asked, "folder"), folders_));
   if (what == "open") return json_answer(open(text_in(asked, "path")));

@@ -5,6 +5,7 @@
 #include <dic/error.hpp>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 namespace dic::io {
 namespace {
@@ -100,8 +101,10 @@ std::string from_windows_1252(std::string_view bytes) {
 
 }  // namespace
 
-std::string read_text_file(const fs::path& path) {
-  std::string text = read_bytes(path);
+std::string read_text_file(const fs::path& path) { return decoded_text(read_bytes(path), path); }
+
+std::string decoded_text(std::string bytes, const fs::path& path) {
+  std::string text = std::move(bytes);
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) text = from_utf16(text);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   if (text.find('\0') != std::string::npos)

@@ -11,4 +11,7 @@ namespace dic::io {
 /// NUL.
 std::string read_text_file(const std::filesystem::path& path);
 
+/// The text of such a file from its bytes. path: for the message of the FileError about NUL.
+std::string decoded_text(std::string bytes, const std::filesystem::path& path);
+
 }  // namespace dic::io

@@ -178,7 +178,10 @@ std::vector<std::string_view> spaced_headings(const std::vector<std::string_view
 }  // namespace
 
 TextTable::TextTable(const std::filesystem::path& path, std::string_view wanted)
-    : path_(path), text_(read_text_file(path)), separator_(find_separator()) {
+    : TextTable(path, read_text_file(path), wanted) {}
+
+TextTable::TextTable(std::filesystem::path path, std::string text, std::string_view wanted)
+    : path_(std::move(path)), text_(std::move(text)), separator_(find_separator()) {
   find_table(split(separator_), wanted);
   if (separator_ == ',' && headings_.size() == 1 && is_open()) {  // "Force [kN]", then "0,5"
     const bool is_surely_one = !headings_.front().unit.empty();

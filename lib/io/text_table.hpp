@@ -22,6 +22,8 @@ class TextTable {
   /// wanted: name of a column that the headings have, which helps to find them; may be empty. Throws
   /// FileError, also for a file without numbers.
   explicit TextTable(const std::filesystem::path& path, std::string_view wanted = {});
+  /// The same for the text of a file, as read_text_file gives it. path: for messages.
+  TextTable(std::filesystem::path path, std::string text, std::string_view wanted);
 
   /// Empty if no headings stand above the numbers.
   const std::vector<Heading>& headings() const { return headings_; }

@@ -21,11 +21,15 @@ constexpr int kTileRows = 32, kTileColumns = 62;  ///< places that one task sear
 constexpr double kScoreRounding = 1e-6;
 constexpr int kPadded = 64 + 64;        ///< columns of a row of scores: the tile, its border, whole vectors
 constexpr int kMostCandidates = 600;    ///< of the coarsest level, but
-constexpr double kRise = 0.05;          ///< amount by which full resolution may raise a score, and
-constexpr double kFall = 0.1;           ///< by which it may lower one
+constexpr double kRise = 0.05;          ///< amount by which full resolution may raise a score
 constexpr int kFewCandidates = 16;      ///< where one match is searched near an earlier pose
 constexpr int kCandidatesPerMatch = 6;  ///< at least so many per match that is wanted
 constexpr int kFullContext = 12;        ///< px around an instance of which the spline is made
+constexpr double kNearlyAsGood =
+    0.03;                             ///< loss of quality up to which another pose is looked at more closely
+constexpr double kLeastOfAll = 0.75;  ///< quality of a candidate that is refined with all pixels
+constexpr double kMostlyVisible = 0.8;  ///< share of a template from which it is seen nearly as a whole
+constexpr double kSameUnit = 0.25;      ///< px, in which a pose is the same after all pixels counted
 constexpr double kMinutePixels = 6;  ///< tolerance of the ends of ranges, in px at the rim of full resolution
 
 /// Correlation of the gradients below which the score is reduced. Few pixels correlate by chance, so that
@@ -280,35 +284,58 @@ std::vector<PoseSearch::Candidate> PoseSearch::coarse(const ImagePyramid& pyrami
                                     static_cast<int>(std::lround(place.center_y)), rules);
     all[k].gain = line.gain, all[k].offset = line.offset;
   });
+  // The line of a part hides what does not fit at the first pose, also where only the pose is wrong: such
+  // candidates are refined with all pixels as well.
+  for (std::size_t k = 0, n = all.size(); k < n; ++k) {
+    if (all[k].gain == 0) continue;
+    Candidate copy = all[k];
+    copy.gain = copy.offset = 0;
+    copy.of_all = true;
+    all.push_back(copy);
+  }
   return all;
 }
 
-/// Candidates that have come to the same pose as a better one are dropped.
+namespace {
+
+/// True if two poses differ by about one unit at most. rim: of the template, px.
+bool is_same_pose(const pose::Warp& a, const pose::Warp& b, double rim, double unit) {
+  const double moved = std::hypot(a.center_x - b.center_x, a.center_y - b.center_y);
+  const double turned = std::hypot(a.xx - b.xx, a.yx - b.yx) * rim;
+  return moved < 1.5 * unit && turned < 2 * unit;
+}
+
+}  // namespace
+
+/// Candidates that have come to the same pose as a better one are dropped. Those of all pixels and those of a
+/// part may have different optima near each other, which only the last level before full resolution rates.
 void PoseSearch::drop_duplicates(std::vector<Candidate>& candidates, int level) const {
   const double unit = 1 << level, rim = template_.level(0).rim;
   std::vector<Candidate> kept;
   for (const Candidate& c : candidates) {
     const bool is_known = std::ranges::any_of(kept, [&](const Candidate& k) {
-      const double moved = std::hypot(c.warp.center_x - k.warp.center_x, c.warp.center_y - k.warp.center_y);
-      const double turned = std::hypot(c.warp.xx - k.warp.xx, c.warp.yx - k.warp.yx) * rim;
-      return moved < 1.5 * unit && turned < 2 * unit;
+      return (level <= 1 || c.of_all == k.of_all) && is_same_pose(c.warp, k.warp, rim, unit);
     });
     if (!is_known) kept.push_back(c);
   }
   candidates = std::move(kept);
 }
 
+RefinementPlan PoseSearch::plan_at(int level, const SearchLimit& limit) const {
+  return {.freedom = freedom_,
+          .any_polarity = options_.ignore_polarity,
+          .robust_from = level == template_.top() ? 4 : 1,
+          .most_steps = 10,
+          .tolerance = 0.05,
+          .rim = template_.level(level).rim,
+          .stop = limit.stop()};
+}
+
 void PoseSearch::refine_level(const ImagePyramid& image, int level, std::vector<Candidate>& candidates,
                               const SearchLimit& limit) {
   const TemplateLevel& source = template_.level(level);
   const bool is_top = level == template_.top();
-  const RefinementPlan plan{.freedom = freedom_,
-                            .any_polarity = options_.ignore_polarity,
-                            .robust_from = is_top ? 4 : 1,
-                            .most_steps = 10,
-                            .tolerance = 0.05,
-                            .rim = source.rim,
-                            .stop = limit.stop()};
+  const RefinementPlan plan = plan_at(level, limit);
   const SampleImage from = sample_image(image.level(level), image.mask(level));
   pool_.parallel_for(std::ssize(candidates), 1, [&](std::int64_t k, std::int64_t, int worker) {
     Candidate& c = candidates[k];
@@ -319,6 +346,8 @@ void PoseSearch::refine_level(const ImagePyramid& image, int level, std::vector<
     const PoseFit fit = refiners_[worker].refine(from, source.pixels, pose::at_level(c.warp, level), mine);
     if (!fit.valid) return;
     c.warp = pose::from_level(fit.warp, level);
+    // Without hidden pixels the correlation is high, so that less is background.
+    if (c.of_all && fit.quality < kLeastOfAll) return;
     c.score = fit.quality;
     c.gain = fit.gain, c.offset = fit.offset;
     PoseFit full = fit;
@@ -484,9 +513,66 @@ Match PoseSearch::match_at(const pose::Warp& warp, const Candidate& candidate, c
   return match;
 }
 
+/// A fit at one level; its pose is in pixels of full resolution.
+PoseFit PoseSearch::fit_at(const ImagePyramid& image, int level, const pose::Warp& start,
+                           const RefinementPlan& plan, PoseRefiner& refiner) const {
+  PoseFit fit = refiner.refine(sample_image(image.level(level), image.mask(level)),
+                               template_.level(level).pixels, pose::at_level(start, level), plan);
+  fit.warp = pose::from_level(fit.warp, level);
+  return fit;
+}
+
+/// The pose to which a start leads before full resolution. None if it is the known pose, or clearly worse.
+std::optional<pose::Warp> PoseSearch::rival(const ImagePyramid& image, const pose::Warp& start,
+                                            const pose::Warp& known, const Effort& effort,
+                                            PoseRefiner& refiner) const {
+  const int level = std::min(1, template_.top());
+  RefinementPlan plan = plan_at(level, effort.limit);
+  plan.robust_from = 1;
+  const PoseFit fit = fit_at(image, level, start, plan, refiner);
+  if (!fit.valid || is_same_pose(fit.warp, known, template_.level(0).rim, kSameUnit)) return std::nullopt;
+  plan.robust_from = plan.most_steps = 0;
+  const PoseFit here = fit_at(image, level, known, plan, refiner);
+  if (here.valid && fit.quality < here.quality - kNearlyAsGood) return std::nullopt;
+  return fit.warp;
+}
+
+/// The pose to which all pixels lead from a known one. Where that is a local optimum, its weights hide the
+/// pixels that would say so. None if the pose remains the same or becomes clearly worse.
+std::optional<pose::Warp> PoseSearch::pose_of_all(const ImagePyramid& image, const pose::Warp& known,
+                                                  const Effort& effort, PoseRefiner& refiner) const {
+  pose::Warp warp = known;
+  for (int level = template_.top(); level >= std::min(1, template_.top()); --level) {
+    RefinementPlan plan = plan_at(level, effort.limit);
+    plan.robust_from = plan.most_steps + 1;
+    const PoseFit fit = fit_at(image, level, warp, plan, refiner);
+    if (!fit.valid) return std::nullopt;
+    warp = fit.warp;
+  }
+  return rival(image, warp, known, effort, refiner);
+}
+
 std::optional<Match> PoseSearch::finish(const ImagePyramid& image, const Candidate& candidate,
                                         const Match& pose, const Effort& effort, PoseRefiner& refiner) const {
-  std::optional<Refined> best = refine_full(image, candidate, effort, refiner);
+  const double demanded = demanded_structure(template_.level(std::min(1, template_.top())).pixels.count);
+  std::optional<Refined> best;
+  double score = -1;
+  const auto try_pose = [&](const Candidate& start, bool is_turned) {
+    const auto other = refine_full(image, start, effort, refiner);
+    if (!other) return;
+    PoseFit in_image = other->fit;
+    in_image.warp = other->warp;
+    const double reached =
+        final_score(other->fit) * std::min(1.0, structure(image, in_image, refiner) / demanded);
+    // A fit that is bad everywhere counts more pixels as visible than a good one with some misfit: poses that
+    // are far apart are compared by all pixels, unless something hides many.
+    const bool by_all = is_turned && best && std::min(best->fit.visible, other->fit.visible) > kMostlyVisible;
+    const bool is_better = by_all ? std::abs(other->fit.score) > std::abs(best->fit.score) : reached > score;
+    if (is_better) best = other, score = reached;
+  };
+  try_pose(candidate, false);
+  if (best && score >= options_.threshold)
+    if (const auto other = pose_of_all(image, best->warp, effort, refiner)) try_pose({.warp = *other}, false);
   for (const double turn : template_.symmetries()) {
     const double c = std::cos(turn * kDegree), s = std::sin(turn * kDegree);
     pose::Warp turned = best ? best->warp : candidate.warp;
@@ -494,17 +580,13 @@ std::optional<Match> PoseSearch::finish(const ImagePyramid& image, const Candida
     turned.xx = w.xx * c + w.xy * s, turned.xy = w.xy * c - w.xx * s;
     turned.yx = w.yx * c + w.yy * s, turned.yy = w.yy * c - w.yx * s;
     if (!is_in_range(turned)) continue;
-    const auto other = refine_full(image, {.warp = turned}, effort, refiner);
-    if (other && (!best || final_score(other->fit) > final_score(best->fit))) best = other;
+    if (const auto other = rival(image, turned, w, effort, refiner)) try_pose({.warp = *other}, true);
   }
   if (!best || !is_in_range(best->warp)) return std::nullopt;
   const PoseFit& fit = best->fit;
   const pose::Warp& warp = best->warp;
-  PoseFit in_image = fit;
-  in_image.warp = warp;
   Match match = match_at(warp, candidate, pose);
-  const double demanded = demanded_structure(template_.level(std::min(1, template_.top())).pixels.count);
-  match.score = final_score(fit) * std::min(1.0, structure(image, in_image, refiner) / demanded);
+  match.score = score;
   match.refined = true;
   match.visible = fit.visible;
   match.sigma_x = fit.sigma_x, match.sigma_y = fit.sigma_y;
@@ -533,16 +615,21 @@ MatchResult PoseSearch::find_near(ImagePyramid& image, const Match& last, const 
   return find(image, last, poses, {limit, 1, true});
 }
 
-/// Takes the next candidates, at most one per thread, that do not overlap an accepted match which they
-/// cannot surpass.
+/// Takes the next candidates, at most one per thread, that are not at the pose of an accepted match and do
+/// not overlap one which they cannot surpass.
 std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Candidate>& candidates,
                                                           std::size_t& next, const Match& pose,
                                                           const std::vector<Match>& accepted) const {
   std::vector<Candidate> batch;
   for (; next < candidates.size() && static_cast<int>(batch.size()) < pool_.size(); ++next) {
     const Candidate& candidate = candidates[next];
+    const bool is_known = std::ranges::any_of(accepted, [&](const Match& m) {
+      const pose::Warp known = pose::similarity(m.center_x, m.center_y, m.rotation_deg * kDegree, m.scale);
+      return is_same_pose(candidate.warp, known, template_.level(0).rim, 2);
+    });
+    if (is_known) continue;
     const auto may_win = std::ranges::find_if(
-        accepted, [&](const Match& match) { return match.score < candidate.score - kFall; });
+        accepted, [&](const Match& match) { return match.score < candidate.score + kRise; });
     const std::vector<Match> better(accepted.begin(), may_win);
     if (!is_suppressed(match_at(candidate.warp, candidate, pose), better, options_.max_overlap))
       batch.push_back(candidate);

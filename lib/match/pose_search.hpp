@@ -62,6 +62,7 @@ class PoseSearch {
     double score = 0;
     double gain = 0, offset = 0;  ///< of the last fit; gain 0: none
     int angle = 0, scale = 0;     ///< index of the coarse pose
+    bool of_all = false;          ///< refined with all pixels, beside a candidate refined with a part
   };
   /// How much a search may cost.
   struct Effort {
@@ -85,6 +86,13 @@ class PoseSearch {
                               const Effort& effort, PoseRefiner& refiner) const;
   std::optional<Refined> refine_full(const ImagePyramid& image, const Candidate& candidate,
                                      const Effort& effort, PoseRefiner& refiner) const;
+  std::optional<pose::Warp> rival(const ImagePyramid& image, const pose::Warp& start, const pose::Warp& known,
+                                  const Effort& effort, PoseRefiner& refiner) const;
+  std::optional<pose::Warp> pose_of_all(const ImagePyramid& image, const pose::Warp& known,
+                                        const Effort& effort, PoseRefiner& refiner) const;
+  PoseFit fit_at(const ImagePyramid& image, int level, const pose::Warp& start, const RefinementPlan& plan,
+                 PoseRefiner& refiner) const;
+  RefinementPlan plan_at(int level, const SearchLimit& limit) const;
   double structure(const ImagePyramid& image, const PoseFit& fit, PoseRefiner& refiner) const;
   Match match_at(const pose::Warp& warp, const Candidate& candidate, const Match& pose) const;
   std::vector<Candidate> next_batch(const std::vector<Candidate>& candidates, std::size_t& next,

@@ -4,9 +4,11 @@
 #include <dic/probe.hpp>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/number_text.hpp"
+#include "io/text_file.hpp"
 #include "io/text_table.hpp"
 
 namespace dic {
@@ -142,10 +144,8 @@ void check_force(const LoadTable& table, std::string& note) {
     note += "The column \"" + table.name + "\" has no unit: its loads are taken for N. ";
 }
 
-}  // namespace
-
-LoadTable read_loads(const std::filesystem::path& path, const std::string& column) {
-  const TextTable table(path, column);
+/// column: name of the loads' column; empty = the one that the headings tell.
+LoadTable loads_of(const TextTable& table, const std::string& column) {
   const std::vector<Heading>& headings = table.headings();
   if (headings.empty())
     table.fail(
@@ -160,6 +160,7 @@ LoadTable read_loads(const std::filesystem::path& path, const std::string& colum
   LoadTable loads;
   loads.is_force = heading.quantity == Quantity::force;
   if (loads.is_force && heading.factor == 0) table.fail("has " + unit_problem(heading));
+  loads.heading = heading.text;
   loads.name = heading.name;
   loads.unit = loads.is_force && !heading.unit.empty() ? "N" : heading.unit;
   loads.loads = table.numbers(load);
@@ -188,6 +189,23 @@ LoadTable read_loads(const std::filesystem::path& path, const std::string& colum
       table.fail("has numbers beyond 1e308");
   }
   return loads;
+}
+
+}  // namespace
+
+LoadTable read_loads(const std::filesystem::path& path, const std::string& column) {
+  return loads_of(TextTable(path, column), column);
+}
+
+LoadTable parse_loads(std::string content, const std::string& name, const std::string& column) {
+  return loads_of(TextTable(name, io::decoded_text(std::move(content), name), column), column);
+}
+
+std::vector<std::string> load_columns(std::string content, const std::string& name) {
+  const TextTable table(name, io::decoded_text(std::move(content), name), {});
+  std::vector<std::string> headings;
+  for (const Heading& heading : table.headings()) headings.push_back(heading.text);
+  return headings;
 }
 
 void add_loads(ProbeHistory& history, const LoadTable& table, double section_mm2) {

@@ -143,8 +143,7 @@ class PageTest(BrowserTest):
         (self.folder / "forces.csv").write_text("frame,force [kN]\n" + "".join(f"{k},{2 * k}\n" for k in (1, 2, 3)))
         self.upload("load-forces", self.folder / "forces.csv")
         self.until(lambda: not self.by_id("stress-box").get_attribute("hidden"))
-        self.assertEqual([self.by_id(f"force-{name}").get_attribute("value") for name in ("column", "unit", "match")],
-                         ["1", "kN", "0"])
+        self.assertEqual(self.by_id("force-column").get_attribute("value"), "force [kN]")
         self.type("force-area", "20")
         self.click("save-stress")
         rows = self.table("stress_strain.csv")
@@ -161,9 +160,50 @@ class PageTest(BrowserTest):
             rows = self.table("stress_strain.csv")
             np.testing.assert_allclose([float(row[1]) for row in rows[1:]], [100.025, 200.025, 300.025], rtol=1e-5)
 
+        # A table that leaves the choice, from a machine that writes UTF-16; one that is refused leaves it as it is.
+        text = "frame;Kraft oben [kN];Kraft unten [kN]\n" + "".join(f"{k};{k},5;{2 * k},0\n" for k in (1, 2, 3))
+        (self.folder / "forces.csv").write_text(text, encoding="utf-16")
+        self.upload("load-forces", self.folder / "forces.csv")
+        self.until(lambda: "several columns of forces" in self.text("force-columns"))
+        self.assertTrue(self.by_id("stress-box").get_attribute("hidden"))
+        self.choose("force-column", "Kraft unten [kN]")
+        self.until(lambda: not self.browser.find_elements(By.ID, "force-problem"))
+        (self.folder / "refused.csv").write_text("1,2\n2,3\n")
+        self.upload("load-forces", self.folder / "refused.csv")
+        self.until(lambda: "'refused.csv' has no names above its numbers" in self.text("message"))
+        self.until(lambda: "forces.csv" in self.text("force-columns"))
+        self.type("force-area", "2,5")
+        (self.saved / "stress_strain.csv").unlink()
+        self.click("save-stress")
+        rows = self.table("stress_strain.csv")
+        np.testing.assert_allclose([float(row[1]) for row in rows[1:]], [800, 1600, 2400])
+
+        # Undo, redo and a reload keep column and area.
+        area = lambda: self.by_id("force-area").get_attribute("value")  # noqa: E731
+        self.click("undo")
+        self.until(lambda: area() == "")
+        self.click("redo")
+        self.until(lambda: area() == "2.5")
+        self.open(server.address)
+        self.until(lambda: area() == "2.5" and self.by_id("force-column").get_attribute("value") == "Kraft unten [kN]")
+        (self.saved / "stress_strain.csv").unlink()
+        self.click("save-stress")
+        self.assertEqual([row[1] for row in self.table("stress_strain.csv")], [row[1] for row in rows])
+
         self.click("tab-report")
         self.assertIn(NAME.format(2), self.text("panel-report"))
         self.assert_clean(server.origin)
+
+        # The forces travel with the report, which reads no tables.
+        self.click("save-report")
+        self.open(self.file("report.html").as_uri())
+        self.click("tab-results")
+        self.assertEqual(self.browser.find_elements(By.ID, "load-forces"), [])
+        self.assertIn("Column Kraft unten [kN], area 2.5 mm²", self.text("force-columns"))
+        (self.saved / "stress_strain.csv").unlink()
+        self.click("save-stress")
+        self.assertEqual([row[1] for row in self.table("stress_strain.csv")], [row[1] for row in rows])
+        self.assert_clean("file:", server.origin)
 
     PROBES = {"point": [[(100.3, 80.7)], [(110, 90)], [(160, 120)], [(200, 160.5)], [(318, 200)]],
               "extensometer": [[(60, 80), (260, 81.5)], [(100, 60), (100, 180)], [(60, 80), (160, 118)]],

@@ -201,7 +201,7 @@ class ViewTest(ProgramTest):
             answer = client.recv(100)
             self.assertNotIn(b"200", answer)
         except OSError:
-            self.assertGreater(sent, 4 << 20)
+            self.assertGreater(sent, 16 << 20)
         self.answers_within(server, 3)
         status = Path(f"/proc/{server.process.pid}/status").read_text()
         self.assertLess(int(re.search(r"VmHWM:\s+(\d+)", status)[1]), 100_000 if not dic_program.is_sanitized() else 10**7)
@@ -438,6 +438,88 @@ class ViewTest(ProgramTest):
             status, answer = server.post("api/probe", asked)
             self.assertEqual(status, 400, asked)
             self.assertTrue(json.loads(answer)["error"].endswith("."), answer)
+
+    # Loads ------------------------------------------------------------------------------------------
+
+    def measured(self, *options):
+        self.succeed("track", *self.sequence(SHIFTS), "--subset", "21", "--step", "10", "--no-pictures", *options)
+        return self.view("dic_out", "--no-browser")
+
+    def loads(self, server, text, **more):
+        status, answer = server.post("api/loads", {"name": "machine.csv", "text": text, **more})
+        self.assertEqual(status, 200, answer)
+        return json.loads(answer)
+
+    def test_loads_of_machines(self):
+        """Two frames at 1 s and 2 s with 500 N and 1000 N."""
+        server = self.measured("--fps", "1")
+        for text in ("frame,force [kN]\n1,0.5\n2,1\n",
+                     "Time (ms);Force (N)\n0;0\n1000;500\n2000;1000\n",
+                     "Zeit [min];Kraft [kN]\n0;0\n0,033333333333333;1,0\n",
+                     "Specimen;A12\nOperator;Ann\n\nZeit;Kraft\n(s);(kN)\n0;0,0\n2;1,0\n",
+                     "\ufeffTime,Load\ns,N\n0,0\n1,500\n2,\"1,000.0\"\n",
+                     "Force_kN\n0,5\n1,0\n",
+                     f"F / lbf\n0\n{500 / 4.4482216152605}\n{1000 / 4.4482216152605}\n",
+                     "h:mm:ss\tF [mN]\n0:00:00\t0\n0:00:02\t1000000\n"):
+            answer = self.loads(server, text)
+            self.assertNotIn("problem", answer, text)
+            np.testing.assert_allclose(answer["values"], [500, 1000], rtol=1e-6, err_msg=text)
+            self.assertTrue(answer["title"].endswith("[N]"), answer)
+            answer = self.loads(server, text, area=20)
+            self.assertEqual(answer["title"], "stress [MPa]")
+            np.testing.assert_allclose(answer["values"], [25, 50], rtol=1e-6, err_msg=text)
+        answer = self.loads(server, "frame,load,Extension [mm]\n2,7,0.5\n")
+        self.assertEqual((answer["column"], answer["columns"]), ("load", ["frame", "load", "Extension [mm]"]))
+        self.assertEqual(answer["values"], [None, 7])
+        self.assertIn("1 of 2 frames have no load", answer["note"])
+        answer = self.loads(server, "frame,load,Extension [mm]\n1,7,0.5\n2,8,0.25\n", column="Extension [mm]")
+        self.assertEqual((answer["title"], answer["values"]), ("Extension [mm]", [0.5, 0.25]))
+
+    def test_refused_loads_are_those_of_dic_probe(self):
+        server = self.measured()
+        for text, column, area in (("frame,Upper force [N],Lower force [N]\n1,2,3\n2,3,4\n", None, 0), ("frame,a,b\n1,2,3\n2,3,4\n", None, 0),
+                                   ("Force [KPH]\n1\n2\n", None, 0), ("frame,Force [Mn]\n1,2\n2,3\n", None, 0),
+                                   ("Time,Force [N]\n1,2\n2,3\n", None, 0),
+                                   ("Force [N]\n1\n2\n3\n4\n5\n", None, 0), ("frame,Extension [mm]\n1,2\n2,3\n", None, 5),
+                                   ("frame,Force [N]\n1,1\n2,2\n", "Kraft", 0), ("frame,force [N]\n1,1,5\n2,2,5\n", None, 0),
+                                   ("frame,force [N]\n7,1\n8,1\n", None, 0), ("frame,force [N]\n1,2.5\n1,2.5\n", None, 0),
+                                   ("1,2\n2,3\n", None, 0), ("frame;force [N]\n1;1,234\n2;1.234\n", None, 0), ("", None, 0), ("words", None, 0)):
+            (self.folder / "machine.csv").write_text(text)
+            choices = (*(("--load-column", column) if column else ()), *(("--section", str(area)) if area else ()))
+            run = self.dic("probe", "dic_out", "--point", "60,60", "--loads", "machine.csv", *choices, "-o", "never")
+            self.assertNotEqual(run.returncode, 0, text)
+            status, answer = server.post("api/loads", {"name": "machine.csv", "text": text, "column": column, "area": area})
+            answer = json.loads(answer)
+            self.assertNotIn("values", answer)
+            sentence = answer["problem"] if status == 200 else answer["error"]
+            self.assertIn(sentence, run.stderr)
+            self.assertTrue(sentence.endswith("."), sentence)
+        answer = self.loads(server, "frame,Upper force [N],Lower force [N]\n1,2,3\n2,3,4\n")
+        self.assertEqual(answer["columns"], ["frame", "Upper force [N]", "Lower force [N]"])
+        answer = self.loads(server, "frame,Upper force [N],Lower force [N]\n1,2,3\n2,3,4\n", column="Lower force [N]")
+        self.assertEqual(answer["values"], [3, 4])
+
+    def test_loads_that_make_no_sense(self):
+        server = self.measured()
+        good = {"name": "a.csv", "text": "frame,force [N]\n1,2\n2,3\n"}
+        for asked in ({}, {"text": "x"}, {"name": "x"}, {**good, "text": 3}, {**good, "name": None}, {**good, "text": "a\0b,c\n1,2\n"}):
+            status, answer = server.post("api/loads", asked)
+            self.assertEqual(status, 400, asked)
+            self.assertTrue(json.loads(answer)["error"].endswith("."), answer)
+        for area in (-1, "20", None):
+            self.assertIn("has to be a number", self.loads(server, good["text"], area=area)["problem"])
+        body = json.dumps(good).encode()
+        self.assertEqual(server.ask("POST", "api/loads", body, {"Content-Type": "application/json"})[0], 403)
+        self.assertEqual(server.ask("POST", "/api/loads", body, {"Origin": server.origin, "Content-Type": "application/json"})[0], 404)
+        rows = "".join(f"{k / 1000:.3f},{k}\n" for k in range(400_000))  # some minutes at a kHz: 5 MB
+        self.assertIn("have no times", self.loads(server, "time [s],force [N]\n" + rows)["problem"])
+        try:
+            self.assertEqual(server.post("api/loads", {**good, "text": good["text"] + " " * (16 << 20)})[0], 413)
+        except OSError:
+            pass  # the connection was closed before all was sent
+        self.assertEqual(self.loads(server, good["text"])["values"], [2, 3])
+        unopened = self.view("--no-browser")
+        self.assertEqual(unopened.post("api/loads", good)[0], 400)
 
     def test_16_bit_images_arrive_whole(self):
         names = self.sequence(SHIFTS, dtype=np.uint16)

@@ -37,6 +37,26 @@ class Loads : public Io {
   }
 };
 
+TEST_F(Loads, ContentInMemoryIsReadLikeAFile) {
+  using namespace std::string_literals;
+  for (const std::string& content : {"Operator;Ann\nZeit [ms];Kraft [kN]\n0;0,5\n1000;1,5\n"s,
+                                     "frame,Kraft f\xFCr A [N],Weg [mm]\n1,2,3\n"s,
+                                     "\xFF\xFE"
+                                     "F\0\n\0001\0\n\0"s}) {
+    const LoadTable from_file = read(content), table = parse_loads(content, "loads.csv");
+    EXPECT_EQ(table.heading, from_file.heading);
+    EXPECT_EQ(table.keys, from_file.keys);
+    EXPECT_EQ(table.loads, from_file.loads);
+    EXPECT_EQ(table.unit, from_file.unit);
+  }
+  EXPECT_EQ(parse_loads("frame;F [N];Kraft unten [kN]\n1;2;3\n", "a.csv", "Kraft unten").heading,
+            "Kraft unten [kN]");
+  EXPECT_EQ(load_columns("frame;F [N];Weg [mm]\n1;2;3\n", "a.csv"),
+            (std::vector<std::string>{"frame", "F [N]", "Weg [mm]"}));
+  for (const std::string& content : {"frame,a,b\n1,2,3\n"s, "no table"s, ""s, "F\n1\0\n"s})
+    expect_file_error([&] { parse_loads(content, "up.csv"); }, "'up.csv'");
+}
+
 TEST_F(Loads, ReadsWhatSpreadsheetsWrite) {
   LoadTable table = read(
       "\xEF\xBB\xBF"

@@ -33,11 +33,22 @@ export function download(name, content, type = "text/plain") {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
+/** The text of a file: UTF-8, UTF-16 with a byte order mark, or else Windows-1252, as lib/io/text_file.cpp decodes it. */
+async function textOf(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer()), mark = bytes[0] << 8 | bytes[1];
+  const encoding = {0xfffe: "utf-16le", 0xfeff: "utf-16be"}[mark] ?? "utf-8";
+  try {
+    return new TextDecoder(encoding, {fatal: encoding === "utf-8"}).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}
+
 /** Lets the user choose a file of theirs; its text goes to `use`. */
 export function openText(accept, use) {
   const input = h("input", {type: "file", accept, class: "hidden"});
   input.addEventListener("change", async () => {
-    if (input.files[0]) use(await input.files[0].text(), input.files[0].name);
+    if (input.files[0]) use(await textOf(input.files[0]), input.files[0].name);
     input.remove();
   });
   document.body.append(input);

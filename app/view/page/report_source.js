@@ -22,6 +22,8 @@ function summedRows(differences, width, mask) {
 }
 
 export class ReportSource {
+  readsTables = false;
+
   /** html: the text of the whole file. */
   constructor(description, html = "") {
     Object.assign(this, {description, html});
@@ -52,6 +54,13 @@ export class ReportSource {
     const values = new Float32Array(count);
     for (let i = 0; i < count; ++i) values[i] = codes[i] === 0 ? NaN : offset + quantum * codes[i];
     return values;
+  }
+
+  /** The loads that came with the report. */
+  readLoads({name, read}, result) {
+    if (!read || (read.values && read.values.length !== result.frames.length))
+      throw new Error(`A report cannot read ${name}: open the result and the table with dic view, and save the report there.`);
+    return read;
   }
 
   history(result, kind, points, stopped) { return historyOf(result, kind, points, stopped); }

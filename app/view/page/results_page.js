@@ -2,7 +2,6 @@
 
 import {MAPS, automaticMap, rangeFor} from "dic/colours.js";
 import {$, csv, download, h, labelled, number, openText, say, section, select} from "dic/dom.js";
-import {FORCE_UNITS, forcesOfFrames, onlyColumn, parseTable} from "dic/forces.js";
 import {drawHistogram} from "dic/histogram.js";
 import {ContourLayer, FieldLayer, ImageLayer, LegendLayer, VectorLayer} from "dic/layers.js";
 import {film} from "dic/pictures.js";
@@ -40,7 +39,9 @@ export class ResultsPage {
     compare: "none"};
   frame = 0;
   live = false;
-  forces = null;
+  forces = null;   // a table of loads: see #changeForces
+  #forcesRead = null;  // a promise: the table has been read
+  #forceTurns = 0;
   #shown = 0;      // counts requests, so that a slow one does not replace a later one
   #histories = 0;
 
@@ -72,7 +73,9 @@ export class ResultsPage {
     if (live) this.other = null;
     if (first || !live) this.#build();
     await this.refresh();
-    if (!live) this.#probesChanged();
+    if (live) return;
+    this.#probesChanged();
+    await this.#changeForces(this.forces);
   }
 
   // Second result ---------------------------------------------------------------------------------
@@ -106,7 +109,7 @@ export class ResultsPage {
   // Project ---------------------------------------------------------------------------------------
 
   collect() {
-    return {look: {...this.look}, probes: this.probes.plain(), forces: this.forces && this.#plainForces(), strain: this.#ownStrain()};
+    return {look: {...this.look}, probes: this.probes.plain(), forces: this.forces, strain: this.#ownStrain()};
   }
 
   /** The strain that was chosen here; null where it is that of the measurement. */
@@ -117,9 +120,10 @@ export class ResultsPage {
 
   async restore({look, probes, forces, strain}) {
     Object.assign(this.look, look);
-    this.forces = forces ? {...forces, table: parseTable(forces.text)} : null;
+    this.forces = forces ?? null;
     this.probes.restore(probes ?? []);
     if (!this.result) return;
+    await this.#changeForces(this.forces);
     const now = this.result.meta.strain, wanted = strain ?? now?.stored;
     if (now && (wanted.window !== now.window || wanted.measure !== now.measure))
       return this.onstrain(await this.source.strain(wanted.window, wanted.measure));
@@ -160,17 +164,13 @@ export class ResultsPage {
     }
   }
 
-  #plainForces() {
-    const {table, ...plain} = this.forces;
-    return plain;
-  }
-
   /** More frames of the result. Whoever looks at the last one sees the new last one. */
   async grow(frames) {
     const wasLast = this.frame === this.result.frames.length - 1;
     this.result.grow(frames);
     if (wasLast) this.frame = this.result.frames.length - 1;
     await this.refresh();
+    await this.#changeForces(this.forces);
     for (const probe of this.probes.all) probe.asked = null;
     await this.#probesChanged();
   }
@@ -254,10 +254,7 @@ export class ResultsPage {
           }}, label))),
         this.probeList,
         box("rate", "curves as rates of change", look.rate, (on) => { look.rate = on; this.onchange(); this.#drawPlots(); })),
-      section("Stress and strain", false,
-        h("p", {class: "hint"}, "Forces of the test from a CSV file, against the strain of the probes."),
-        h("div", {class: "row"}, h("button", {type: "button", id: "load-forces", onclick: () => this.#openForces()}, "Open forces…")),
-        (this.forceBox = h("div", {id: "force-columns"}))),
+      ...this.#forceSection(),
       section("This frame", true, this.frameFacts,
         (this.histogram = h("canvas", {id: "histogram", role: "img", "aria-label": "Histogram of the values of this frame"}))),
       h("div", {class: "row end"}, h("button", {type: "button", id: "save-picture", onclick: () => this.#savePicture()},
@@ -643,70 +640,84 @@ export class ResultsPage {
 
   // Stress and strain -----------------------------------------------------------------------------
 
+  /** A report shows the forces that it was written with: only the program reads tables. */
+  #forceSection() {
+    this.forceBox = h("div", {id: "force-columns"});
+    if (!this.source.readsTables) return this.forces ? [section("Stress and strain", false, this.forceBox)] : [];
+    return [section("Stress and strain", false,
+      h("p", {class: "hint"}, "Forces of the test, as the machine exports them, against the strain of the probes."),
+      h("div", {class: "row"}, h("button", {type: "button", id: "load-forces", onclick: () => this.#openForces()}, "Open forces…")),
+      this.forceBox)];
+  }
+
   #openForces() {
-    openText(".csv,.txt,text/*", (content, name) => {
-      try {
-        this.forces = {...this.#forcesOf(parseTable(content), name), text: content};
-      } catch (error) {
-        return say(`${name} cannot be used: ${error.message}`, "error");
-      }
-      if (onlyColumn(this.forces.table, "force") < 0) say(`${name}: choose the column of forces.`, "error");
-      this.#buildForces();
+    openText(".csv,.txt,text/*", async (text, name) => {
+      const before = this.forces;
+      await this.#changeForces({name, text, column: null, area: 0});
+      const {columns, problem} = this.forces.read;
+      say(columns.length === 0 ? problem : "", "error");
+      if (columns.length === 0) await this.#changeForces(before);
       this.onchange();
-      this.#drawPlots();
     });
   }
 
-  /** The column of forces, its unit and the key, as far as the headings tell. */
-  #forcesOf(table, name) {
-    const column = Math.max(onlyColumn(table, "force"), 0), hasSeconds = this.result.meta.time_unit === "s";
-    const key = [onlyColumn(table, "frame"), hasSeconds ? onlyColumn(table, "time") : -1].find((k) => k >= 0);
-    const {kind, unit} = table.columns[column];
-    return {name, table, column, by: key ?? "row", unit: kind === "force" && unit in FORCE_UNITS ? unit : "N", area: 0};
+  /**
+   * Takes over {name, text, column, area} of a table, or null. Its `read` becomes what the program reads for the frames of
+   * this result: see view/loads_answer.hpp.
+   */
+  #changeForces(forces) {
+    this.#forcesRead = this.#readForces(forces);
+    return this.#forcesRead;
+  }
+
+  async #readForces(forces) {
+    const turn = ++this.#forceTurns;
+    const ask = async () => this.source.readLoads(forces, this.result);
+    const read = forces && await ask().catch((error) => ({columns: [], problem: error.message}));
+    if (turn !== this.#forceTurns) return;
+    this.forces = forces && {...forces, read};
+    this.#buildForces();
+    this.#drawPlots();
   }
 
   #buildForces() {
-    const {forces} = this;
-    if (!forces) return this.forceBox?.replaceChildren();
-    const columns = forces.table.columns.map(({title}, k) => [String(k), title]);
-    const set = (name, convert) => (value) => { forces[name] = convert(value); this.onchange(); this.#drawPlots(); };
-    const units = Object.keys(FORCE_UNITS).map((unit) => [unit, unit]);
+    const {forces} = this, read = forces?.read;
+    if (!this.forceBox) return;
+    if (!read) return this.forceBox.replaceChildren();
+    const set = async (change) => { await this.#changeForces({...this.forces, ...change}); this.onchange(); };
+    const column = read.column ?? "", columns = read.columns.map((title) => [title, title]);
     this.forceBox.replaceChildren(
-      h("p", {class: "hint"}, `${forces.name}: ${forces.table.rows.length} rows for ${this.result.frames.length} frames`),
-      labelled("force", select(columns, String(forces.column), set("column", Number), {id: "force-column"})),
-      labelled("unit", select(units, forces.unit, set("unit", String), {id: "force-unit"})),
-      labelled("matched by", select([["row", "a row per frame"],
-        ...columns.map(([k, title]) => [k, `${this.result.meta.time_unit === "s" ? "time" : "frame"} in ${title}`])], String(forces.by),
-      set("by", (value) => (value === "row" ? value : Number(value))), {id: "force-match"})),
-      labelled("area, mm²", h("input", {type: "text", id: "force-area", placeholder: "force only",
-        value: forces.area || "", onchange: (event) => set("area", Number)(event.target.value)})));
+      h("p", {class: "hint", id: "force-note"}, read.note ? `${forces.name}: ${read.note}` : forces.name),
+      ...(read.problem ? [h("p", {class: "problem", id: "force-problem"}, read.problem)] : []),
+      ...(this.source.readsTables ? [
+        labelled("force", select(column ? columns : [["", "choose…"], ...columns], column, (title) => set({column: title}), {id: "force-column"})),
+        labelled("area, mm²", h("input", {type: "text", id: "force-area", placeholder: "force only", value: forces.area || "",
+          onchange: (event) => set({area: Number(event.target.value.replace(",", "."))})}))]
+        : [h("p", {class: "hint"}, `Column ${column}${forces.area > 0 ? `, area ${number(forces.area)} mm²` : ""}`)]));
   }
 
-  #stress() {
-    const {forces} = this;
-    const values = forcesOfFrames(forces.table, forces.column, forces.by, this.result.frames);
-    return values.map((force) => (force * FORCE_UNITS[forces.unit]) / (forces.area > 0 ? forces.area : 1));
-  }
-
-  #stressTitle() { return this.forces.area > 0 ? "stress [MPa]" : "force [N]"; }
+  /** The stress or load of a frame, by its place in the result; NaN if there is none. */
+  #stressOf(k) { return this.forces.read.values[k] ?? NaN; }
 
   #strainProbes(known) {
     return known.filter(({probe}) => probe.kind === "extensometer" || quantity(this.#plottedQuantity()).kind === "strain");
   }
 
   #drawStress(known, titles) {
-    $("stress-box").hidden = !this.forces;
-    if (!this.forces) return;
-    const stress = this.#stress();
+    const read = this.forces?.read;
+    $("stress-box").hidden = !read?.values;
+    if (!read?.values) return;
     this.stressPlot.show(this.#strainProbes(known).map(({probe, values}) => ({label: probe.name, colour: probe.colour,
-      points: values.map((value, k) => ({x: value * titles.strainFactor, y: stress[k]}))})),
-    {x: titles.strain, y: this.#stressTitle()});
+      points: values.map((value, k) => ({x: value * titles.strainFactor, y: this.#stressOf(k)}))})),
+    {x: titles.strain, y: read.title});
   }
 
-  #saveStress() {
-    const titles = this.#axisTitles(), {frames} = this.result, stress = this.#stress();
+  async #saveStress() {
+    await this.#forcesRead;  // a column or an area that was just chosen
+    if (!this.forces?.read?.values) return;
+    const {frames} = this.result;
     const probes = this.#strainProbes(this.#known());
-    download("stress_strain.csv", csv(["frame", this.#stressTitle(), ...probes.map(({probe}) => `${probe.name} strain`)],
-      frames.map((frame, k) => [frame.number ?? k + 1, stress[k], ...probes.map(({values}) => values[k])])), "text/csv");
+    download("stress_strain.csv", csv(["frame", this.forces.read.title, ...probes.map(({probe}) => `${probe.name} strain`)],
+      frames.map((frame, k) => [frame.number ?? k + 1, this.#stressOf(k), ...probes.map(({values}) => values[k])])), "text/csv");
   }
 }

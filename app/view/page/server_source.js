@@ -14,11 +14,18 @@ async function ask(path, options = {}) {
   throw new Error(text);
 }
 
-const post = (path, content) => ask(path, {
-  method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(content),
-});
+const LARGEST = 16 << 20;  // bytes that the program takes, kLargestBody in app/view/server.cpp
+
+async function post(path, content) {
+  const body = new Blob([JSON.stringify(content)], {type: "application/json"});
+  if (body.size > LARGEST)
+    throw new Error(`That is more than the ${LARGEST >> 20} MiB that this page can send: choose a smaller file.`);
+  return ask(path, {method: "POST", headers: {"Content-Type": "application/json"}, body});
+}
 
 export class ServerSource {
+  readsTables = true;
+
   async state() { return (await ask("api/state")).json(); }
   async result() { return (await ask("api/result")).json(); }
 
@@ -56,6 +63,9 @@ export class ServerSource {
     const answer = await post("api/probe", {...asked, points: asked.points.map(({x, y}) => [x, y])});
     return JSON.parse(await answer.text(), (key, value) => value ?? NaN);
   }
+
+  /** The loads of a table for the frames of the result, as view/loads_answer.hpp answers. */
+  async readLoads({name, text, column, area}) { return (await post("api/loads", {name, text, column, area})).json(); }
 
   /** The names and values of the options in the text of a TOML file. */
   async readSettings(text) { return (await post("api/settings", {toml: text})).json(); }

@@ -159,9 +159,10 @@ DIC_API ProbeHistory probe_result(const Result& result, const ProbeRequest& requ
 /// Forces, or other quantities, that were recorded along with the images.
 struct LoadTable {
   enum class Key : std::uint8_t { row, frame, time };
-  Key key = Key::row;  ///< how rows are assigned to frames: by their order, by frame number, or by time in s
-  std::string name;    ///< name of the loads, from the heading
-  std::string unit;    ///< "N" for a force in any unit that is known, else as in the heading; may be empty
+  Key key = Key::row;   ///< how rows are assigned to frames: by their order, by frame number, or by time in s
+  std::string heading;  ///< of the loads' column, as in the file
+  std::string name;     ///< name of the loads, from the heading
+  std::string unit;     ///< "N" for a force in any unit that is known, else as in the heading; may be empty
   bool is_force = false;  ///< named as a force, or in a unit of force
   std::vector<double> keys, loads;
   std::string note;  ///< what was assumed, a sentence for the user; empty if nothing
@@ -172,6 +173,10 @@ struct LoadTable {
 /// the only one that is a force by its name or unit, or the only one beside the key. Throws FileError with
 /// the line and the problem, or the columns to choose from.
 DIC_API LoadTable read_loads(const std::filesystem::path& path, const std::string& column = {});
+/// Reads the content of such a file from memory. name: of the file, for messages.
+DIC_API LoadTable parse_loads(std::string content, const std::string& name, const std::string& column = {});
+/// The headings from which the column of parse_loads can be chosen. Throws FileError if they cannot be read.
+DIC_API std::vector<std::string> load_columns(std::string content, const std::string& name);
 /// Adds the load of each frame to the history: the load with the frame's number, or interpolated between the
 /// two nearest times, NaN if there is none; or by the order of rows, with or without one for the reference.
 /// Throws UsageError if no frame has a load, if rows in order are too few or too many, if the table is by
