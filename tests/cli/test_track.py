@@ -456,7 +456,7 @@ class ProgramLineTest(ProgramTest):
         for arguments in ((), ("nothing",), ("track", "--no-such-option"), ("track", "--order", "3"),
                           ("track", "--report")):
             with self.subTest(arguments):
-                self.refuse(2, ["--help" if arguments[:1] == ("track",) else "choose one of track, watch"], *arguments)
+                self.refuse(2, ["--help" if arguments[:1] == ("track",) else "choose one of track, stereo, watch"], *arguments)
 
     def test_quiet_prints_nothing(self):
         done = self.succeed("track", *self.sequence(SHIFTS[:2]), *QUICK, "--quiet")
