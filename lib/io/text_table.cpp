@@ -160,15 +160,15 @@ std::vector<std::string_view> spaced_headings(const std::vector<std::string_view
     std::vector<std::string_view> cells;
     for (const std::string_view word : words)
       if (!cells.empty() && belongs_to_the_last(cells.back(), word))
-        cells.back() = {cells.back().data(), static_cast<std::size_t>(word.end() - cells.back().begin())};
+        cells.back() = std::string_view(cells.back().begin(), word.end());
       else
         cells.push_back(word);
     return cells;
   };
   using Cell = std::string_view;
-  const auto spaced = join([](Cell last, Cell word) { return word.data() - last.end() < 2; });
+  auto spaced = join([](Cell last, Cell word) { return word.data() - last.end() < 2; });
   if (spaced.size() == width) return spaced;
-  const auto units = join([](Cell last, Cell) { return !last.ends_with(')') && !last.ends_with(']'); });
+  auto units = join([](Cell last, Cell) { return !last.ends_with(')') && !last.ends_with(']'); });
   if (units.size() == width) return units;
   return join([](Cell last, Cell word) {
     return std::string_view("([{/").find(word[0]) != Cell::npos || last.ends_with('/');

@@ -483,7 +483,7 @@ class UseTest(BrowserTest):
             self.assertIn(word, words)
         pictures = "return [...document.querySelectorAll('.pictures img')].map((i) => [i.alt, i.naturalWidth])"
         self.until(lambda: len(self.script(pictures)) == 5 and all(width > 800 for _, width in self.script(pictures)))
-        self.assertTrue(self.by_id("report-history").is_displayed())
+        self.until(lambda: self.by_id("report-history").is_displayed())
 
         # The printed pages have the pictures, whatever page is shown.
         self.click("tab-results")

@@ -116,8 +116,10 @@ class ViewTest(ProgramTest):
             clients = [self.connect(server, head) for _ in range(150)]
             self.drip(clients)
             self.answers_within(server, 3)
-        kept.request("GET", f"/{server.token}/api/run")  # strangers were closed instead
-        self.assertEqual(kept.getresponse().status, 200)
+            kept.request("GET", f"/{server.token}/api/run")  # strangers were closed instead
+            answer = kept.getresponse()
+            answer.read()
+            self.assertEqual(answer.status, 200)
         complete = b"GET /wrong HTTP/1.1\r\nHost: x\r\n\r\n"
         for _ in range(20):
             self.connect(server, complete * 50)
