@@ -18,7 +18,6 @@ extern char** environ;
 namespace dic::app {
 namespace {
 
-namespace fs = std::filesystem;
 
 constexpr const char* kViewExamples =
     "Examples:\n"
@@ -77,11 +76,6 @@ void run_view(const ViewFlags& flags) {
 }
 
 }  // namespace
-
-bool is_result(const fs::path& path) {
-  std::error_code unknown;
-  return path.extension() == ".vtkhdf" || fs::exists(path / "result.vtkhdf", unknown);
-}
 
 void add_view(CLI::App& app) {
   auto flags = std::make_shared<ViewFlags>();

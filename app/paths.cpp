@@ -16,4 +16,9 @@ void refuse_input(const std::string& option, const std::filesystem::path& output
                        ", which is read: choose another name.");
 }
 
+bool is_result(const std::filesystem::path& path) {
+  std::error_code unknown;
+  return path.extension() == ".vtkhdf" || std::filesystem::exists(path / "result.vtkhdf", unknown);
+}
+
 }  // namespace dic::app
