@@ -18,7 +18,6 @@ extern char** environ;
 namespace dic::app {
 namespace {
 
-
 constexpr const char* kViewExamples =
     "Examples:\n"
     "  dic view                         choose frames, a video or a result in this folder\n"
