@@ -34,7 +34,7 @@ class StreamsTest(ProgramTest):
     def test_a_reader_that_ends(self):
         """As `| head`: the program ends soon and says nothing, whether its parent ignores SIGPIPE or not."""
         environment = {**os.environ, "TMPDIR": str(self.folder)}
-        for arguments in ("validate --quick", "bench correlate --list", "track --help", "help track", "info"):
+        for arguments in ("validate --quick --step 40 textureless", "bench correlate --list", "track --help", "help track", "info"):
             for parent in ("", "trap '' PIPE; "):
                 command = f'set -o pipefail; {parent}("{dic_program.PROGRAM}" {arguments}; echo $? > code) | true'
                 done = subprocess.run(["bash", "-c", command], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
