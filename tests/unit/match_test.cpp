@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <dic/error.hpp>
 #include <dic/match.hpp>
 #include <numbers>
@@ -304,23 +306,25 @@ TEST(Match, StopsSoonAtAnyMoment) {
   MatchOptions options = cpu_options();
   options.max_matches = 20;
   options.rotations = {0, 5};  // the second one needs a mask
-  using Clock = std::chrono::steady_clock;
+  // Processor time: other programs, which may slow this one down, do not lengthen it.
+  const auto most =
+      static_cast<std::clock_t>(CLOCKS_PER_SEC / 10 * std::max(1U, std::thread::hardware_concurrency()));
   for (int after_ms = 10;; after_ms += 60) {
     Matcher matcher({&wanted, 1}, options);
     std::stop_source stop;
-    Clock::time_point asked;
+    std::clock_t asked = 0;
     std::jthread other([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
-      asked = Clock::now();
+      asked = std::clock();
       stop.request_stop();
     });
     try {
       matcher.find(image, stop.get_token());
       break;  // ended before
     } catch (const Cancelled&) {
-      const auto ended = Clock::now();
+      const std::clock_t ended = std::clock();
       other.join();
-      EXPECT_LT(ended - asked, std::chrono::milliseconds(100)) << "asked after " << after_ms << " ms";
+      EXPECT_LT(ended - asked, most) << "asked after " << after_ms << " ms";
     }
   }
 }
