@@ -215,7 +215,7 @@ class GigeCameraTest(LiveTest):
         killed = time.monotonic()
         while (line := lines.get(timeout=120)).get("event") != "lost":
             pass
-        self.assertLess(time.monotonic() - killed, 8)
+        self.assertLess(time.monotonic() - killed, 12)  # 6 s, and what a loaded machine adds
         self.assertIn("vanished", line["text"])
         self.end(program, 1)
         self.assertIn("vanished", program.stderr.read())
