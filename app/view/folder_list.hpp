@@ -7,9 +7,9 @@
 
 namespace dic::app {
 
-/// What a folder has to open, for the page that chooses: {folder, parent (empty where it may not be read),
+/// Lists what can be opened in a folder, for the page: {folder, parent (empty where it may not be read),
 /// images, entries: {name, path, kind: "folder", "result" or "video"}}. folder: empty for the current one.
-/// What leads out of `allowed` by a link is not listed. Throws UsageError for a folder outside of `allowed`,
+/// Links that lead out of `allowed` are not listed. Throws UsageError for a folder outside of `allowed`,
 /// FileError for one that cannot be read.
 Json folder_list(const std::string& folder, const AllowedFolders& allowed);
 

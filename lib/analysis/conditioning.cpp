@@ -81,7 +81,7 @@ std::array<double, 2> usual_range(ImageView image) {
   return {low, *(values.end() - 1 - rare)};
 }
 
-/// What is subtracted from images with a large offset, of which rules in parts of the largest grey value
+/// Grey value that is subtracted from images with a large offset, of which rules in parts of the largest grey value
 /// would say that they have no contrast; 0 if the offset is small. Integers keep room for darker frames.
 template <typename T>
 double pedestal_of(ImageView image) {

@@ -10,7 +10,7 @@
 
 namespace dic::analysis {
 
-/// What a reference that repeats itself asks of the search, see ReferenceAnalysis.
+/// Limits that a reference that repeats itself sets to the search, see ReferenceAnalysis.
 struct Repeats {
   std::vector<float> alternatives;
   std::optional<int> largest_motion;

@@ -274,7 +274,7 @@ bool leave_out_the_worst(Bundle& bundle, const std::vector<CalibrationImage>& le
   return true;
 }
 
-/// What all images together say about one point of the target.
+/// Sums over all images that give the true place of one point of the target.
 struct TargetResidual {
   Eigen::Matrix2d normal = Eigen::Matrix2d::Zero();
   Eigen::Vector2d right = Eigen::Vector2d::Zero();

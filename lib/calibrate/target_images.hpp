@@ -9,7 +9,7 @@
 
 #include "core/parallel.hpp"
 
-/// What the calibrations of one camera and of two have in common.
+/// Reading of target images, for the calibration of one camera and of two.
 namespace dic::calibration {
 
 /// True if a target cannot be told from itself turned by 180 degrees, so that each image may number its

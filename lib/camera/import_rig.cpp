@@ -403,7 +403,7 @@ Lens matlab_lens(const Json& camera) {
   return lens;
 }
 
-/// What jsonencode(toStruct(stereoParams)) writes.
+/// Reads the JSON that MATLAB's jsonencode(toStruct(stereoParams)) writes.
 Imported import_matlab(const Json& json) {
   if (json.contains("WorldUnits") && json["WorldUnits"] != "mm" && json["WorldUnits"] != "millimeters")
     refuse("\"WorldUnits\" of MATLAB must be millimeters: calibrate with the size of the squares in mm");

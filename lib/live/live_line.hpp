@@ -6,7 +6,7 @@
 
 namespace dic::live {
 
-/// What the lines of a measurement have in common.
+/// Properties that all lines of a measurement share.
 struct LineContext {
   std::vector<Position> points;
   std::vector<std::array<Position, 2>> extensometers;

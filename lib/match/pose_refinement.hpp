@@ -8,7 +8,7 @@
 
 namespace dic::match {
 
-/// What a refinement at one level starts from and how long it takes.
+/// Start and limits of a refinement at one level.
 struct RefinementPlan {
   pose::Freedom freedom = pose::Freedom::rotation;
   bool any_polarity = false;  ///< the gain may be negative

@@ -1,31 +1,11 @@
 #include "run/run_origin.hpp"
 
-#include <unistd.h>
-
-#include <ctime>
 #include <dic/info.hpp>
 
+#include "run/machine.hpp"
 #include "run/run_json.hpp"
 
 namespace dic::run {
-namespace {
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
-/// Local time as "2026-11-24T21:05:00+0000".
-std::string local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  char text[64] = {};
-  if (localtime_r(&now, &parts)) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &parts);
-  return text;
-}
-
-}  // namespace
-
 void note_origin(TrackSummary& summary) {
   summary.host = host_name();
   summary.date = local_time();

@@ -92,7 +92,7 @@ class CalibrateStereo : public testing::Test {
                                    testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
-/// What a rig makes of exact points of a box of 160 x 120 x 50 mm.
+/// Positions that a rig gives to exact points of a box of 160 x 120 x 50 mm.
 struct Quality {
   double epipolar_px = 0;  ///< root mean square
   double scale_ppm = 0, shape_um = 0;

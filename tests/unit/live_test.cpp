@@ -41,7 +41,7 @@ const MovingSpeckle& speckle() {
   return frames;
 }
 
-/// What a test camera does.
+/// Behaviour of a test camera.
 struct Script {
   std::int64_t first_id = 1;
   std::int64_t frames = 1 << 30;        ///< frames until it vanishes

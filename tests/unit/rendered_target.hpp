@@ -11,7 +11,7 @@
 /// noise.
 namespace dic {
 
-/// Of a target in the axes of a camera: a rotation vector, rad, and a translation, mm.
+/// Pose of a target in the axes of a camera: a rotation vector, rad, and a translation, mm.
 struct Pose {
   cv::Vec3d turn, shift;
 };

@@ -1,4 +1,4 @@
-// What frames at rest and rigidly moved ones tell about a measurement: bias and noise, as EN 4861 and VDI/VDE 2626 ask for.
+// Bias and noise of a measurement from frames at rest and from frames that only moved rigidly, as EN 4861 and VDI/VDE 2626 ask for.
 
 import {STRAINS, namesOf} from "dic/quantities.js";
 

@@ -1,4 +1,4 @@
-// What the user has set, drawn and written: undone and redone, kept over a reload, saved as a file and opened again.
+// The project: all that the user has set, drawn and written. It can be undone and redone, kept over a reload, saved as a file and opened again.
 
 const FORMAT = "dic project 1";
 const MOST_STEPS = 200;

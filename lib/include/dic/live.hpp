@@ -32,7 +32,7 @@ struct CameraList {
 /// camera `fake`, moving speckle without hardware, is among them.
 DIC_API CameraList list_cameras();
 
-/// What a camera is told before it starts. Settings without a value are left as the camera has them.
+/// Settings that a camera gets before it starts. Settings without a value are left as the camera has them.
 struct CameraSettings {
   std::vector<std::pair<std::string, std::string>> features;  ///< GenICam names and values, set first
   std::optional<Roi::Rect> region;                            ///< part of the sensor, px
@@ -54,7 +54,7 @@ struct CameraSetting {
   bool is_kept = true;  ///< false if another value than the one asked for was read back
 };
 
-/// What happens to frames that arrive faster than they are measured.
+/// Treatment of frames that arrive faster than they are measured.
 enum class DropPolicy : std::uint8_t {
   newest,  ///< the newest frame is measured next; those before it are dropped and counted
   never,   ///< frames wait in memory; when half of the free memory is taken, the measurement ends whole

@@ -111,7 +111,7 @@ std::string result_html(const FrameResult& result) {
          "</tr></table>";
 }
 
-/// What a pickle holds: a tuple of plain objects and arrays.
+/// Content of a pickle: a tuple of plain objects and arrays.
 nb::tuple grid_state(nb::handle self) {
   const auto& grid = nb::cast<const Grid&>(self);
   return nb::make_tuple(grid.x0, grid.y0, grid.step, self.attr("inside").attr("astype")("uint8"));

@@ -21,7 +21,7 @@ namespace {
 using OnProgress = std::function<void(std::string, int, int)>;
 using Point = std::array<double, 2>;
 
-/// What a run is made of besides its options.
+/// Inputs of a run besides its options.
 struct Inputs {
   std::vector<std::string> left, right;
   std::string calibration, axes;
