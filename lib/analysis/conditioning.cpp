@@ -81,8 +81,9 @@ std::array<double, 2> usual_range(ImageView image) {
   return {low, *(values.end() - 1 - rare)};
 }
 
-/// Grey value that is subtracted from images with a large offset, of which rules in parts of the largest grey value
-/// would say that they have no contrast; 0 if the offset is small. Integers keep room for darker frames.
+/// Grey value that is subtracted from images with a large offset, of which rules in parts of the largest grey
+/// value would say that they have no contrast; 0 if the offset is small. Integers keep room for darker
+/// frames.
 template <typename T>
 double pedestal_of(ImageView image) {
   const auto [low, high] = usual_range<T>(image);
@@ -336,9 +337,9 @@ Image Conditioning::corrected(ImageView image) const {
     for (int k = 0; k < Defect::kSide * Defect::kSide; ++k) {
       const float weight = defect.weights[k];
       if (weight == 0) continue;
-      sum += weight *
-             static_cast<double>(out.row<T>(defect.y + k / Defect::kSide -
-                                            Defect::kReach)[defect.x + k % Defect::kSide - Defect::kReach]);
+      const int y = defect.y + k / Defect::kSide - Defect::kReach;
+      const int x = defect.x + k % Defect::kSide - Defect::kReach;
+      sum += weight * static_cast<double>(out.row<T>(y)[x]);
       weights += weight;
     }
     if (weights > 0) out.row<T>(defect.y)[defect.x] = in_range(sum / weights);

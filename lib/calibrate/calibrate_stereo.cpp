@@ -173,7 +173,7 @@ constexpr double kAlike = 0.1;  // difference of relative poses that rough lense
 
 /// Pairs whose poses contradict the consensus get a problem; returns the others and the consensus.
 std::pair<std::vector<std::size_t>, Pose> agreeing_pairs(Side& left, Side& right, const Target& target,
-                                                         std::vector<std::size_t> used,
+                                                         const std::vector<std::size_t>& used,
                                                          StereoCalibration& result) {
   const Pairing pairing(left, right, target, used);
   const auto [pose, cost] = pairing.consensus(true);
