@@ -2,6 +2,7 @@
 #include <dic/error.hpp>
 #include <dic/live.hpp>
 #include <dic/track_options.hpp>
+#include <dic/visible_gpus.hpp>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -88,6 +89,7 @@ void run_live(CLI::App& command, LiveFlags& flags) {
   if (!flags.track.save_config.empty() && flags.live.camera.empty()) return;
   if (job.reference == "first") job.reference.clear();
   choose_points(command, flags);
+  hide_unused_gpus(job.options.device);
   OutputLines lines(job.output);
   const LiveSummary summary = measure(job, flags.live, lines);
   if (!summary.problem.empty()) std::cerr << "dic: " << printable(summary.problem) << '\n';

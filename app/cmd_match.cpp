@@ -5,6 +5,7 @@
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/match.hpp>
+#include <dic/visible_gpus.hpp>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -291,6 +292,7 @@ void run_match(MatchCommand& command) {
   const bool searches_poses = command.options.rotation_range || command.options.scale_range;
   if (command.options.device == "auto" && (searches_poses || !is_worth_gpu(command, images)))
     command.options.device = "cpu";
+  hide_unused_gpus(command.options.device);
   const ExitCode code = MatchRun(command, images).execute(interruption.token());
   if (code != done) throw CLI::RuntimeError(code);
 }

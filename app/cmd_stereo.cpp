@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <dic/stereo_files.hpp>
+#include <dic/visible_gpus.hpp>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -202,6 +203,7 @@ void run_stereo(CLI::App& command, StereoRunFlags& flags) {
   StereoJob& job = flags.job;
   job.track = flags.track.job;
   job.calibration = flags.calibration;
+  hide_unused_gpus(job.track.options.device);
   const Interruption interruption;
   const StereoSummary summary = [&] {
     ProgressLine line(!flags.track.quiet);

@@ -3,6 +3,7 @@
 #include <dic/error.hpp>
 #include <dic/track_files.hpp>
 #include <dic/track_options.hpp>
+#include <dic/visible_gpus.hpp>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -183,7 +184,10 @@ void run_track(CLI::App& command, TrackFlags& flags) {
   if (!flags.save_config.empty() && job.frames.empty()) return;
   const Interruption interruption;
   const std::unique_ptr<ProcessGroup> group = ProcessGroup::join();
-  if (group) group->share_machine(job.options);
+  if (group)
+    group->share_machine(job.options);
+  else
+    hide_unused_gpus(job.options.device);
   const bool speaks = !group || group->leads();
   const TrackSummary summary = [&] {
     ProgressLine line(!flags.quiet && speaks);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/probe.hpp>
+#include <dic/visible_gpus.hpp>
 #include <dic/watch.hpp>
 #include <filesystem>
 #include <iostream>
@@ -97,6 +98,7 @@ void run_watch(CLI::App& command, WatchFlags& flags) {
   if (std::filesystem::weakly_canonical(flags.watch.folder, unknown) ==
       std::filesystem::weakly_canonical(job.output, unknown))
     throw UsageError("The results cannot go into the folder that is watched: choose another one with -o.");
+  hide_unused_gpus(job.options.device);
   const Interruption interruption;
   OutputLines lines(job.output);
   const auto print = [&](const FrameSummary& frame, const Field& field, int number) {

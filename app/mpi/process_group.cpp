@@ -9,6 +9,7 @@
 #include <dic/error.hpp>
 #include <dic/info.hpp>
 #include <dic/track_parts.hpp>
+#include <dic/visible_gpus.hpp>
 #include <thread>
 #include <vector>
 
@@ -42,18 +43,9 @@ std::string name_of_machine() {
 
 /// Visible GPUs as the user's CUDA_VISIBLE_DEVICES names them; without that variable, their numbers.
 std::vector<std::string> visible_gpus() {
+  if (auto named = dic::visible_gpus()) return *std::move(named);
   std::vector<std::string> gpus;
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (!visible) {
-    for (std::size_t k = 0; k < build_info().devices.size(); ++k) gpus.push_back(std::to_string(k));
-    return gpus;
-  }
-  const std::string text = visible;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    gpus.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
+  for (std::size_t k = 0; k < build_info().devices.size(); ++k) gpus.push_back(std::to_string(k));
   return gpus;
 }
 

@@ -4,10 +4,13 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <dic/error.hpp>
 #include <dic/image.hpp>
+#include <dic/visible_gpus.hpp>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -165,6 +168,36 @@ TEST(UncachedCopy, FillsRowsUpToTheNextWithZeros) {
       }
     }
   }
+}
+
+/// CUDA_VISIBLE_DEVICES after hide_unused_gpus(); "-" where it is not set.
+std::string visible_after(const char* before, const std::string& device) {
+  if (before)
+    setenv("CUDA_VISIBLE_DEVICES", before, 1);
+  else
+    unsetenv("CUDA_VISIBLE_DEVICES");
+  hide_unused_gpus(device);
+  const char* after = std::getenv("CUDA_VISIBLE_DEVICES");
+  const std::string text = after ? after : "-";
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  return text;
+}
+
+TEST(VisibleGpus, AreThoseUpToTheLastThatIsNeeded) {
+  EXPECT_EQ(visible_after(nullptr, "cuda:0"), "0");
+  EXPECT_EQ(visible_after(nullptr, "cuda:2"), "0,1,2");
+  EXPECT_EQ(visible_after(nullptr, "cuda:3,1"), "0,1,2,3");
+  EXPECT_EQ(visible_after("3,GPU-5a2f,1", "cuda:1"), "3,GPU-5a2f");
+  EXPECT_EQ(visible_after("7", "cuda:2"), "7") << "what is missing is told where it is opened";
+  EXPECT_EQ(visible_after("", "cuda:0"), "") << "the user hides all";
+}
+
+TEST(VisibleGpus, AreAllForOtherDevices) {
+  for (const char* device : {"cuda:all", "cpu", "opencl", "opencl:1"}) {
+    EXPECT_EQ(visible_after(nullptr, device), "-") << device;
+    EXPECT_EQ(visible_after("1,0", device), "1,0") << device;
+  }
+  EXPECT_THROW(hide_unused_gpus("cuda:one"), UsageError);
 }
 
 }  // namespace
