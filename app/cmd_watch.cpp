@@ -149,7 +149,7 @@ void add_watch(CLI::App& app) {
       ->type_name("x1,y1,x2,y2")
       ->allow_extra_args(false);
   add_run_options(*command, flags->track);
-  command->footer(kWatchExamples + guide("user-guide.md") + ", Overnight, says what is printed.");
+  command->footer(kWatchExamples + guide("live.md") + " says what is printed.");
   command->callback([command, flags] { run_watch(*command, *flags); });
 }
 

@@ -17,12 +17,20 @@ if(wants_cuda)
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
+    execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
+    string(REGEX REPLACE ".*release ([0-9.]+).*" "\\1" nvcc_version "${nvcc_version}")
+    find_package(CUDAToolkit QUIET)
+    if(nvcc_version VERSION_LESS 13 OR NOT CUDAToolkit_FOUND)
+      message(STATUS "${CMAKE_CUDA_COMPILER} is not used: the CUDA backend needs the CUDA toolkit 13 or newer")
+      set(CMAKE_CUDA_COMPILER NOTFOUND)
+    endif()
+  endif()
+  if(CMAKE_CUDA_COMPILER)
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
       # 80 and 90a as machine code, and PTX of 80 for whatever comes later.
       set(CMAKE_CUDA_ARCHITECTURES 80 90a-real)
     endif()
     enable_language(CUDA)
-    find_package(CUDAToolkit REQUIRED)
     set(DIC_WITH_CUDA ON)
 
     # CMake 3.25 does not know how nvcc 13 is told to take C++20.
@@ -40,7 +48,7 @@ if(wants_cuda)
       $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-warn-spills,-warn-lmem-usage>
       $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${DIC_WARNINGS_AS_ERRORS}>>:-Werror=all-warnings>)
   elseif(NOT DIC_CUDA STREQUAL "AUTO")
-    message(FATAL_ERROR "DIC_CUDA=ON, but no CUDA compiler was found: install the CUDA toolkit (13 or newer) "
+    message(FATAL_ERROR "DIC_CUDA=ON, but no CUDA compiler of version 13 was found: install the CUDA toolkit (13 or newer) "
                         "and put nvcc on PATH, or configure with -DDIC_CUDA=OFF.")
   endif()
 endif()

@@ -1,6 +1,5 @@
 # What `dic view` and `dic report` need beside the library: the page (app/view/page/), Chart.js and cpp-httplib. Sets DIC_VIEW_SOURCES
 # and DIC_VIEW_LIBRARIES of the program, and DIC_WEB_FILES of the report.
-find_package(ZLIB REQUIRED GLOBAL)  # tests/fuzz links the same
 find_package(PkgConfig QUIET)
 
 # The library was compiled with settings that its header has to see, too: pkg-config knows them.
@@ -17,11 +16,16 @@ endif()
 
 find_file(DIC_CHART_JS NAMES chart.umd.min.js chart.umd.js chart.min.js
   PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist
-  DOC "Chart.js, in one file without modules" REQUIRED)
+  DOC "Chart.js, in one file without modules")
+set(chart_file ${DIC_CHART_JS})
+if(NOT DIC_CHART_JS)
+  message(STATUS "Chart.js was not found: dic view and reports will say so in the place of curves (Debian: libjs-chart.js)")
+  set(chart_file ${PROJECT_SOURCE_DIR}/app/view/chart_missing.js)
+endif()
 
 file(GLOB web_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/app/view/page/*.html ${PROJECT_SOURCE_DIR}/app/view/page/*.css
   ${PROJECT_SOURCE_DIR}/app/view/page/*.js)
-set(named_files "chart.js=${DIC_CHART_JS}")
+set(named_files "chart.js=${chart_file}")
 foreach(file IN LISTS web_files)
   cmake_path(GET file FILENAME name)
   list(APPEND named_files "${name}=${file}")

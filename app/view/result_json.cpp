@@ -144,7 +144,8 @@ std::string lens_correction(const Json& camera) {
   return words;
 }
 
-/// What the iDICs Good Practices Guide asks a report to state, in its order: hardware, measurement, results.
+/// The statements that the iDICs Good Practices Guide asks of a report, in its order: hardware, measurement,
+/// results.
 Json practice(const Result& result, const TestDescription& description, const Json& run) {
   const ResultInfo& info = result.info();
   const Json settings = settings_of(info);

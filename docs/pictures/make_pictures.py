@@ -1,5 +1,5 @@
-"""Makes the pictures of docs/tutorial.md, docs/gallery.md and docs/template-matching.md from data/, `dic synth` and rendered
-scenes: python docs/pictures/make_pictures.py DIC [tutorial|gallery|matches]
+"""Makes the pictures of docs/tutorial.md, docs/user-guide.md, docs/gallery.md and docs/template-matching.md from data/, `dic synth`
+and rendered scenes: python docs/pictures/make_pictures.py DIC [tutorial|guide|gallery|matches]
 
 Needs the package dic, the packages of tests/requirements.txt, Chromium and its driver. The commands are those of the pages.
 """
@@ -21,6 +21,7 @@ COLOURS = 255
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"<!-- picture: (\S+) from (\S+) -->")
 sys.path.insert(0, str(ROOT / "tests" / "support"))
+from page_driver import PageDriver, open_browser  # noqa: E402
 
 
 def save(source, name, width=WIDTH):
@@ -33,18 +34,11 @@ def save(source, name, width=WIDTH):
     print(name, image.size, (PICTURES / name).stat().st_size // 1000, "kB")
 
 
-class Page:
-    """The page of `dic view` in Chromium without a window."""
+class Page(PageDriver):
+    """The page of `dic view` at an address."""
 
     def __init__(self, address):
-        from selenium import webdriver
-        from selenium.webdriver.chrome.service import Service
-
-        options = webdriver.ChromeOptions()
-        options.binary_location = os.environ.get("DIC_CHROMIUM", "/usr/bin/chromium")
-        for argument in ("--headless=new", "--no-sandbox", "--window-size=1200,860", "--force-device-scale-factor=1"):
-            options.add_argument(argument)
-        self.browser = webdriver.Chrome(options, Service(os.environ.get("DIC_CHROMEDRIVER", "/usr/bin/chromedriver")))
+        self.browser = open_browser(1200, 860)
         self.browser.get(address)
         self.until("return document.body.dataset.ready")
 
@@ -55,48 +49,16 @@ class Page:
                 sys.exit(f"The page does not come to: {script}")
             time.sleep(0.1)
 
-    def click(self, name):
-        element = self.browser.find_element("id", name)
-        self.browser.execute_script("arguments[0].closest('details')?.setAttribute('open', '')", element)
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'nearest'})", element)
-        element.click()
+    def until_says(self, name, words):
+        self.until(f"return document.getElementById('{name}').textContent.includes('{words}')")
 
-    def show(self, name):
-        element = self.browser.find_element("id", name)
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'nearest'})", element)
-
-    def type(self, name, text):
-        from selenium.webdriver.common.keys import Keys
-
-        self.click(name)
-        self.browser.find_element("id", name).clear()
-        self.browser.find_element("id", name).send_keys(text, Keys.TAB)
-
-    def choose(self, name, value):
-        from selenium.webdriver.support.ui import Select
-
-        Select(self.browser.find_element("id", name)).select_by_value(value)
-
-    def pointer(self, *places, drag=False):
-        """Clicks one place of the image (px) after the other, or drags from the first to the last."""
-        from selenium.webdriver.common.action_chains import ActionChains
-
-        canvas, actions = self.browser.find_element("id", "canvas"), ActionChains(self.browser, duration=20)
-        for k, (x, y) in enumerate(places):
-            at = self.browser.execute_async_script("""
-                const [x, y, done] = arguments;
-                import("dic/stage.js").then(({stage}) => {
-                  const s = stage(), at = s.toScreen({x, y});
-                  done([Math.round(at.x - s.width / 2), Math.round(at.y - s.height / 2)]);
-                });""", x, y)
-            actions.move_to_element_with_offset(canvas, *at)
-            if not drag:
-                actions.click()
-            elif k == 0:
-                actions.click_and_hold()
-        if drag:
-            actions.release()
-        actions.perform()
+    def draw_plate(self):
+        """The region of the plate with its hole."""
+        self.click("tool-polygon")
+        self.pointer((8, 8), (311, 8), (311, 391), (8, 391), (8, 8))
+        self.click("hole")
+        self.click("tool-circle")
+        self.pointer((159, 199), (199, 199), drag=True)
 
     def save(self, name):
         time.sleep(0.5)  # animations of the page
@@ -104,37 +66,65 @@ class Page:
         save("page.png", name)
 
 
-def photograph_tutorial(program):
+def photograph_tutorial(page):
+    page.save("tutorial-1-frames.png")
+    page.draw_plate()
+    page.save("tutorial-2-region.png")
+    page.type("scale", "0.05")
+    page.type("option-subset", "21")
+    page.type("option-step", "4")
+    page.click("preview")
+    page.until_says("preview-result", "Subset")
+    page.show("preview-result")
+    page.save("tutorial-3-preview.png")
+    page.click("run")
+    page.until_says("message", "Done")
+    page.choose("quantity", "eyy")
+    page.choose("strain-unit", "%")
+    page.save("tutorial-4-field.png")
+    page.click("probe-extensometer")
+    page.pointer((60, 60), (60, 340), drag=True)
+    page.save("tutorial-5-number.png")
+
+
+def photograph_guide(page):
+    """The two pages that the user guide shows."""
+    page.draw_plate()
+    page.type("scale", "0.05")
+    page.type("option-subset", "21")
+    page.type("option-step", "4")
+    page.click("preview")
+    page.until_says("preview-result", "Subset")
+    page.show("preview-result")
+    page.save("view-setup.png")
+    page.click("run")
+    page.until_says("message", "Done")
+    page.choose("quantity", "eyy")
+    page.choose("strain-unit", "%")
+    page.click("probe-extensometer")
+    page.pointer((60, 60), (60, 340), drag=True)
+    page.click("probe-line")
+    page.pointer((204, 199), (300, 199), drag=True)
+    page.upload("load-forces", ROOT / "data/plate_with_hole/loads.csv")
+    page.until("return document.getElementById('force-area')")
+    page.type("force-area", "24")
+    page.show("quantity")
+    page.save("view-results.png")
+
+
+def photograph_page(program, photograph):
     from view_server import ViewServer
 
-    pathlib.Path("data").symlink_to(ROOT / "data")
+    if not os.path.exists("data"):
+        os.symlink(ROOT / "data", "data")
     server = ViewServer(program, pathlib.Path.cwd(), "data/plate_with_hole", "--no-browser")
-    page = Page(server.address)
     try:
-        page.save("tutorial-1-frames.png")
-        page.click("tool-polygon")
-        page.pointer((8, 8), (311, 8), (311, 391), (8, 391), (8, 8))
-        page.click("hole")
-        page.click("tool-circle")
-        page.pointer((159, 199), (199, 199), drag=True)
-        page.save("tutorial-2-region.png")
-        page.type("scale", "0.05")
-        page.type("option-subset", "21")
-        page.type("option-step", "4")
-        page.click("preview")
-        page.until("return document.getElementById('preview-result').textContent.includes('Subset')")
-        page.show("preview-result")
-        page.save("tutorial-3-preview.png")
-        page.click("run")
-        page.until("return document.getElementById('message').textContent.includes('Done')")
-        page.choose("quantity", "eyy")
-        page.choose("strain-unit", "%")
-        page.save("tutorial-4-field.png")
-        page.click("probe-extensometer")
-        page.pointer((60, 60), (60, 340), drag=True)
-        page.save("tutorial-5-number.png")
+        page = Page(server.address)
+        try:
+            photograph(page)
+        finally:
+            page.browser.quit()
     finally:
-        page.browser.quit()
         server.stop()
 
 
@@ -178,14 +168,16 @@ def run_page(name, program):
 
 def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
-    for name in sys.argv[2:] or ["tutorial", "gallery", "matches"]:
+    for name in sys.argv[2:] or ["tutorial", "guide", "gallery", "matches"]:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             if name == "matches":
                 photograph_matches(program)
+            elif name == "guide":
+                photograph_page(program, photograph_guide)
             else:
                 if name == "tutorial":
-                    photograph_tutorial(program)
+                    photograph_page(program, photograph_tutorial)
                 run_page(f"{name}.md", program)
             os.chdir(ROOT)
 

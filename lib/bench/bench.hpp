@@ -31,7 +31,7 @@ struct EnumNames<bench::Output> {
 
 namespace dic::bench {
 
-/// Which part of a computation is timed.
+/// The part of a computation that is timed.
 enum class Level : std::uint8_t {
   whole,    ///< everything: open the device, allocate, plan, transfer, run, copy back, free
   call,     ///< one call of an existing Correlator: transfer, run, copy back

@@ -24,7 +24,8 @@ using Matrix6d = Eigen::Matrix<double, 6, 6>;
 constexpr int kLens = static_cast<int>(camera::kEstimableParameters);
 constexpr int kPose = 6;  // a rotation vector and a translation
 
-/// Where a camera sees a point, and the derivatives by the point and by the parameters of the lens.
+/// The place at which a camera sees a point, and its derivatives by the point and by the parameters of the
+/// lens.
 struct Seen {
   Vector2d place;
   Eigen::Matrix<double, 2, 3> by_point;
@@ -66,8 +67,8 @@ Vector3d in_camera(const Bundle& bundle, const Pose& target, int side, double x,
                    : Vector3d(bundle.right_from_left.rotation * left + bundle.right_from_left.translation);
 }
 
-/// From the image of a circle's centre to the centroid of the circle's image, which perspective and
-/// distortion move apart.
+/// The vector from the image of a circle's centre to the centroid of the circle's image, which perspective
+/// and distortion move apart.
 Vector2d centroid_offset(const Bundle& bundle, const Pose& target, int side, const TargetPoint& p) {
   constexpr int kCorners = 24;  // an inscribed polygon has the centroid of its ellipse
   const Lens& lens = bundle.lenses[side];

@@ -146,7 +146,7 @@ struct Corner {
   Node corner, x, y;
 };
 
-/// Which of three nodes is the corner: it shares its row with one and its column with the other.
+/// The corner among three nodes: it shares its row with one and its column with the other.
 std::optional<Corner> corner_of(const std::array<Node, 3>& rings) {
   for (int k = 0; k < 3; ++k) {
     const Node &at = rings[k], &a = rings[(k + 1) % 3], &b = rings[(k + 2) % 3];

@@ -1,14 +1,12 @@
 #include "core/opencl_library.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <dic/error.hpp>
 
+#include "core/loaded_library.hpp"
+
 namespace dic::core::cl {
 namespace {
-
-constexpr const char* kLibraryName = "libOpenCL.so.1";
 
 struct StatusName {
   cl_int status;
@@ -37,17 +35,12 @@ std::string describe(cl_int status) {
 
 Library load() {
   Library found;
-  void* file = dlopen(kLibraryName, RTLD_NOW | RTLD_LOCAL);  // stays loaded until the program ends
-  if (!file) {
-    found.problem = std::string("OpenCL was not found (") + dlerror() +
-                    "): install its loader (Debian: ocl-icd-libopencl1) and the driver of the device.";
-    return found;
-  }
-#define DIC_OPENCL_FIND(name)                                              \
-  found.name = reinterpret_cast<decltype(found.name)>(dlsym(file, #name)); \
-  if (!found.name) found.problem = std::string(kLibraryName) + " lacks " #name ": update it.";
+  LoadedLibrary file("libOpenCL.so.1");
+#define DIC_OPENCL_FIND(name) file.find(#name, found.name);
   DIC_OPENCL_FUNCTIONS(DIC_OPENCL_FIND)
 #undef DIC_OPENCL_FIND
+  found.problem = file.problem(
+      "OpenCL", "install its loader (Debian: ocl-icd-libopencl1) and the driver of the device", "update it");
   return found;
 }
 

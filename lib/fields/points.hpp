@@ -30,14 +30,14 @@ struct PointNodes {
 /// pixels; points that were found by a measurement, in a later frame or in the image of another camera, lie
 /// between pixels.
 struct Points {
-  /// From a pixel to a point, px, at most half a pixel along each axis.
+  /// The vector from a pixel to a point, px, at most half a pixel along each axis.
   struct Offset {
     double dx = 0, dy = 0;
   };
 
   std::shared_ptr<const PointNodes> nodes;
   std::vector<int> x, y;        ///< pixel nearest to every point, px
-  std::vector<Offset> offsets;  ///< from that pixel to the point; empty: all points are whole pixels
+  std::vector<Offset> offsets;  ///< vector from that pixel to the point; empty: all points are whole pixels
 
   /// The nodes of the grid themselves.
   explicit Points(Grid grid);

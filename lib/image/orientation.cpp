@@ -7,8 +7,8 @@
 namespace dic::image {
 namespace {
 
-/// Where the pixel (0, 0) of the displayed image is stored, and how far apart its neighbours are, in
-/// elements.
+/// The place at which the pixel (0, 0) of the displayed image is stored, and the distances of its neighbours,
+/// in elements.
 struct Walk {
   std::ptrdiff_t first = 0, right = 1, down = 0;
 };

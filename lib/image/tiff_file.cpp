@@ -25,7 +25,7 @@ int note_warning(TIFF*, void* warned, const char*, const char*, va_list) {
 
 tmsize_t refuse_to_write(thandle_t, void*, tmsize_t) { return -1; }
 
-/// What decides whether a page is a picture.
+/// The properties that decide whether a page is a picture.
 struct PageKind {
   TiffPage page;
   std::uint32_t width = 0, height = 0;

@@ -26,7 +26,7 @@ class TiffFile {
   std::uint64_t size() const { return size_; }
   /// Goes to a page. Throws Refusal.
   void go_to(const TiffPage& page);
-  /// From now on reads pixels of a page whose directory is shared.
+  /// Reads pixels from now on of a page whose directory is shared.
   void shift_reads(std::uint64_t bytes) { shift_ = bytes; }
 
   /// True if libtiff has warned since the last call of forget_warnings(). While pixels are decoded, a warning

@@ -5,7 +5,7 @@
 
 namespace dic::io {
 
-/// What a column measures, as far as its heading says.
+/// The quantity of a column, as far as its heading says.
 enum class Quantity { unknown, frame, time, force, other };
 
 /// The heading of a column: "Force [kN]", "Time (ms)", "F / kN", "Force_kN".

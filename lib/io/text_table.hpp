@@ -65,7 +65,7 @@ class TextTable {
     bool is_quoted = false;  ///< some cell stands in quotes
     std::vector<std::string_view> cells;
   };
-  /// What commas and points in numbers mean.
+  /// Meaning of commas and points in numbers.
   struct Style {
     bool comma_groups = false, comma_is_decimal = false, point_groups = false;
   };

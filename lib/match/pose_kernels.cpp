@@ -299,7 +299,7 @@ void correlate_part(const CoarseImage& image, const CoarsePattern& pattern, std:
         if (CoarsePattern::is_at(block, side)) of_side[side][q] = hn::Add(of_side[side][q], sums[q]);
     }
   }
-  // What is visible must have a good part of the template's contrast.
+  // The visible part must have a good part of the template's contrast.
   const V contrast = hn::Set(d, 0.15F * static_cast<float>(pattern.energy / pattern.elements.size()));
   V best = hn::Zero(d);
   for (int p = 0; p <= CoarsePattern::kSides; ++p) {

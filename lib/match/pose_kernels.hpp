@@ -26,7 +26,7 @@ enum class Sampling {
   quintic    ///< B-spline of degree 5; `SampleImage::values` are coefficients with a margin
 };
 
-/// Where grey values come from.
+/// The source of grey values.
 struct SampleImage {
   const float* values = nullptr;  ///< pixel (0, 0), or its spline coefficient
   std::ptrdiff_t stride = 0;

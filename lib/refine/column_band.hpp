@@ -16,7 +16,7 @@ struct OutputRows {
   std::ptrdiff_t stride = 0;
 };
 
-/// What is done with lines of an image.
+/// Filter of lines of an image.
 struct LineFilter {
   Interpolation interpolation{};
   bool derivative = false;  ///< differentiates the spline at its knots

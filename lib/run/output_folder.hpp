@@ -27,7 +27,7 @@ class UniqueStems {
 /// A result that a run left unfinished, in the folder or collected in a subfolder, can be continued.
 class OutputFolder {
  public:
-  /// What happens to an earlier result. change: the claimed files take the place of those of their name, and
+  /// Treatment of an earlier result. change: the claimed files take the place of those of their name, and
   /// all others stay.
   enum class Earlier { refuse, replace, resume, change };
 

@@ -52,7 +52,7 @@ class WatchedFolder final : public FrameSource {
     bool is_overdue = false;  ///< it was not closed for WatchOptions::patience
   };
 
-  /// What has happened to a file. lost: notifications of any files are missing.
+  /// Events of a file. lost: notifications of any files are missing.
   enum class Event : std::uint8_t { written, closed, gone, moved_away, moved_here, lost };
   struct Notice {
     Event event = Event::lost;

@@ -21,7 +21,8 @@ A comment in the line before a block says what to do instead:
     <!-- docs-test: output TOLERANCE -->  the block is what the last block printed: words are equal, numbers differ by at most
                                           TOLERANCE; a line "..." stands for any lines
 
-No block of sh or cpp may print "nan": an example shows measured values.
+No block of sh or cpp may print "nan": an example shows measured values. Pages have at most as many words as WORDS says: shorten before you
+add.
 """
 
 import os
@@ -44,6 +45,20 @@ NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 NOT_A_NUMBER = re.compile(r"\bnan\b", re.IGNORECASE)
 NOT_RUN = ("text", "matlab", "mermaid")
 SECONDS = 120
+# Words outside of code blocks, by page or pages together.
+WORDS = {
+    ("docs/user-guide.md",): 5000,
+    ("docs/template-matching.md",): 1500,
+    ("docs/python.md",): 1200,
+    ("docs/embedding.md", "docs/c.md"): 2000,
+    ("docs/cluster.md",): 1000,
+    ("docs/file-formats.md",): 3500,
+    ("docs/theory.md",): 6500,
+    ("docs/accuracy.md",): 2500,
+    ("docs/performance.md",): 1500,
+    ("docs/architecture.md", "docs/recipes.md"): 4500,
+    ("docs/contributing.md", "docs/releasing.md"): 2000,
+}
 
 
 class Block:
@@ -99,6 +114,19 @@ def problems_of_form(page):
     for block in page.blocks:
         if not block.language:
             yield f"{page.name}:{block.line}: the block names no language"
+
+
+def words_of(page):
+    return sum(1 for word in re.sub(r"<!--.*?-->", "", page.prose, flags=re.DOTALL).split() if re.search(r"\w", word))
+
+
+def problems_of_length(pages):
+    """The pages of WORDS that are among these, and longer."""
+    lengths = {page.name: words_of(page) for page in pages}
+    for names, limit in WORDS.items():
+        words = sum(lengths.get(name, 0) for name in names)
+        if words > limit:
+            yield f"{', '.join(names)}: {words} words instead of at most {limit}"
 
 
 def is_line_like(expected, line, tolerance):
@@ -233,9 +261,9 @@ def main():
         ROOT / "SECURITY.md",
         ROOT / "data" / "README.md",
     ]
-    problems, counts = [], {}
-    for path in paths:
-        page = Page(path)
+    counts, pages = {}, [Page(path) for path in paths]
+    problems = list(problems_of_length(pages))
+    for page in pages:
         problems += [*problems_of_links(page), *problems_of_form(page), *check_blocks(page, program, prefix, counts)]
     print("Blocks:", ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
     for problem in problems:

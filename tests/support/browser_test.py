@@ -1,21 +1,17 @@
 """A page in Chromium without a window, with the images of a test in which a pattern is stretched along x."""
 
 import csv
-import os
 import re
 import time
 
 import numpy as np
-from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import WebDriverWait
 
 import dic_program
 from dic_program import ProgramTest, speckle, write_image
+from page_driver import PageDriver, open_browser
 from view_server import ViewServer
 
 SIZE = (240, 320)  # height, width
@@ -29,16 +25,11 @@ def stretched(strain):
     return speckle(*SIZE, u=x - x / (1 + strain))
 
 
-class BrowserTest(ProgramTest):
+class BrowserTest(PageDriver, ProgramTest):
     @classmethod
     def setUpClass(cls):
-        options = webdriver.ChromeOptions()
-        options.binary_location = os.environ.get("DIC_CHROMIUM", "/usr/bin/chromium")
-        for argument in ("--headless=new", "--no-sandbox", "--window-size=1366,768", "--disable-background-networking",
-                         "--disable-component-update", "--force-device-scale-factor=1"):
-            options.add_argument(argument)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        cls.browser = webdriver.Chrome(options, Service(os.environ.get("DIC_CHROMEDRIVER", "/usr/bin/chromedriver")))
+        cls.browser = open_browser(1366, 768, "--disable-background-networking", "--disable-component-update",
+                                   logs={"browser": "ALL", "performance": "ALL"})
         cls.addClassCleanup(cls.browser.quit)
 
     def setUp(self):
@@ -65,49 +56,8 @@ class BrowserTest(ProgramTest):
         waiting = WebDriverWait(self.browser, seconds, 0.05, ignored_exceptions=[StaleElementReferenceException])
         waiting.until(lambda _: condition())
 
-    def by_id(self, name):
-        return self.browser.find_element(By.ID, name)
-
     def text(self, name):
         return self.browser.execute_script("return document.getElementById(arguments[0]).textContent", name)
-
-    def click(self, name):
-        element = self.by_id(name)
-        self.browser.execute_script("arguments[0].closest('details')?.setAttribute('open', '')", element)
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
-
-    def type(self, name, value):
-        self.click(name)
-        self.by_id(name).clear()
-        self.by_id(name).send_keys(value, Keys.TAB)
-
-    def choose(self, name, value):
-        element = self.by_id(name)
-        self.browser.execute_script("arguments[0].closest('details')?.setAttribute('open', '')", element)
-        Select(element).select_by_value(value)
-
-    def offset(self, x, y):
-        """Offset of a place in the image from the middle of the canvas, screen px."""
-        return self.browser.execute_async_script("""
-            const [x, y, done] = arguments;
-            import("dic/stage.js").then(({stage}) => {
-              const s = stage(), at = s.toScreen({x, y});
-              done([Math.round(at.x - s.width / 2), Math.round(at.y - s.height / 2)]);
-            });""", x, y)
-
-    def pointer(self, *places, drag=False):
-        """Clicks one place after the other, or drags from the first to the last."""
-        canvas, actions = self.by_id("canvas"), ActionChains(self.browser, duration=20)
-        for k, (x, y) in enumerate(places):
-            actions.move_to_element_with_offset(canvas, *self.offset(x, y))
-            if not drag:
-                actions.click()
-            elif k == 0:
-                actions.click_and_hold()
-        if drag:
-            actions.release()
-        actions.perform()
 
     def hover(self, x, y):
         ActionChains(self.browser, duration=10).move_to_element_with_offset(
@@ -124,10 +74,6 @@ class BrowserTest(ProgramTest):
     def table(self, name):
         with self.file(name).open(newline="") as file:
             return list(csv.reader(file))
-
-    def upload(self, button, path):
-        self.click(button)
-        self.browser.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(str(path))
 
     def assert_clean(self, *origins):
         """No error in the console, and no request to anywhere but these addresses."""

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/device_name.hpp"
+#include "core/loaded_library.hpp"
 #include "core/mask_counts.hpp"
 #include "core/parallel.hpp"
 #include "core/thread_team.hpp"
@@ -23,6 +24,29 @@
 
 namespace dic {
 namespace {
+
+TEST(LoadedLibrary, FindsFunctionsAndSaysWhatIsMissing) {
+  core::LoadedLibrary mathematics("libm.so.6");
+  double (*cosine)(double) = nullptr;
+  mathematics.find("cos", cosine);
+  ASSERT_NE(cosine, nullptr);
+  EXPECT_EQ(cosine(0), 1);
+  EXPECT_EQ(mathematics.problem("The library", "install it", "update it"), "");
+
+  double (*unknown)(double) = cosine;
+  mathematics.find("no_such_function", unknown);
+  mathematics.find("nor_this_one", unknown);
+  EXPECT_EQ(unknown, nullptr);
+  EXPECT_EQ(mathematics.problem("The library", "install it", "update it"),
+            "libm.so.6 lacks no_such_function: update it.");
+
+  core::LoadedLibrary missing("libno_such_library.so.0");
+  missing.find("cos", cosine);
+  EXPECT_EQ(cosine, nullptr);
+  const std::string problem = missing.problem("The library", "install it", "update it");
+  EXPECT_TRUE(problem.starts_with("The library was not found (libno_such_library.so.0")) << problem;
+  EXPECT_TRUE(problem.ends_with("): install it.")) << problem;
+}
 
 TEST(MaskCounts, CountEveryRectangle) {
   constexpr int kWidth = 300, kHeight = 37;  // more than one block of columns

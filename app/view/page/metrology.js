@@ -1,4 +1,5 @@
-// Bias and noise of a measurement from frames at rest and from frames that only moved rigidly, as EN 4861 and VDI/VDE 2626 ask for.
+// Bias and noise of a measurement from frames at rest and from frames that only moved rigidly. Standards define other figures: EN 4861
+// compares with known displacements, VDI/VDE 2626 takes root mean squares over squares of averaged points.
 
 import {STRAINS, namesOf} from "dic/quantities.js";
 

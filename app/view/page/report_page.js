@@ -59,8 +59,9 @@ export class ReportPage {
       h("input", {type: "text", id: `report-${name}`, placeholder: "none named", value: this.texts[name] ?? "",
         onchange: (event) => { this.texts[name] = event.target.value; this.onchange(); this.#drawMetrology(); }}));
     return [h("h3", {}, "Bias and noise from frames at rest and rigidly moved"),
-      h("p", {class: "hint"}, "For EN 4861 and VDI/VDE 2626. Bias: mean over the points. Noise: standard deviation over the points, of moved " +
-        "frames beside the rigid motion that fits best. Numbers of the frames, as in 1-3,7."),
+      h("p", {class: "hint"}, "Bias: mean over the points. Noise: standard deviation over the points, of moved frames beside the rigid motion " +
+        "that fits best. Numbers of the frames, as in 1-3,7. EN 4861 and VDI/VDE 2626 define other figures: EN 4861 compares with known " +
+        "displacements, VDI/VDE 2626 averages over squares of points first."),
       field("rest", "at rest"), field("moved", "rigidly moved"), this.metrology];
   }
 

@@ -227,7 +227,7 @@ Track track_of(const RawFile& file, Range box) {
   return track;
 }
 
-/// What the box `moov` of a movie says.
+/// Content of the box `moov` of a movie.
 struct Movie {
   Turn turn = kNoTurn;
   Track track;                   ///< the first with pictures

@@ -9,8 +9,7 @@
 
 namespace dic::image {
 
-/// What a video file says about itself that OpenCV does not tell, or tells differently from version to
-/// version.
+/// Properties of a video file that OpenCV does not tell, or tells differently from version to version.
 struct VideoContainer {
   /// True if the file stores its number of frames; in other formats OpenCV estimates it from the duration.
   bool counts_frames = false;

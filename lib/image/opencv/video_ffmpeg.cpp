@@ -91,7 +91,7 @@ class ChildProcess {
 /// The path with "file:" in front, so that it is never taken for an option, a pattern or an address.
 std::string input_name(const std::filesystem::path& path) { return "file:" + path.string(); }
 
-/// What ffprobe says about the first video stream, and the times of its frames in the order of their display,
+/// The first video stream as ffprobe describes it, and the times of its frames in the order of their display,
 /// s.
 struct Stream {
   std::map<std::string, std::string> properties;

@@ -55,7 +55,7 @@ struct TargetPoint {
 /// target.
 DIC_API std::vector<TargetPoint> find_target(ImageView image, const Target& target);
 
-/// Which parameters of the distortion are estimated; the others are 0.
+/// The parameters of the distortion that are estimated; the others are 0.
 enum class LensModel : std::uint8_t {
   k1,       ///< k1: for few images, or a small distortion
   k1k2,     ///< k1, k2

@@ -40,9 +40,9 @@ struct CorrelateRequest {
   Patches search;
   Shifts shifts;
   Criterion criterion = Criterion::zncc;
-  /// Which elements of the references count (0 = ignored): one u8 image for each reference image, of the same
-  /// size, with the same `reference.positions`. Empty = every element counts. Masked scores take means and
-  /// variances over the counting elements, in reference and window.
+  /// The elements of the references that count (0 = ignored): one u8 image for each reference image, of the
+  /// same size, with the same `reference.positions`. Empty = every element counts. Masked scores take means
+  /// and variances over the counting elements, in reference and window.
   std::span<const ImageView> reference_mask;
   /// Name of a registered variant; empty = the planner chooses. A variant that cannot do the job throws
   /// UsageError and is never replaced silently.

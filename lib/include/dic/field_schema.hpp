@@ -57,7 +57,7 @@ struct EnumNames<ArrayRole> {
                                                   {ArrayRole::detail, "detail"}};
 };
 
-/// Which runs have an array, by the options of `dic track`.
+/// The runs that have an array, by the options of `dic track`.
 enum class MadeBy : std::uint8_t {
   every_run,
   automatic_order,  ///< --order auto
@@ -72,7 +72,7 @@ struct EnumNames<MadeBy> {
                                                {MadeBy::stereo, "two cameras"}};
 };
 
-/// Where the values of an array are: a member of Field or of its strain; std::monostate: nowhere, writers
+/// The member of Field or of its strain that holds the values of an array; std::monostate: none, writers
 /// compute it.
 using FieldMember = std::variant<std::monostate, NodeValues<double> Field::*, NodeValues<float> Field::*,
                                  NodeValues<Status> Field::*, NodeValues<std::int16_t> Field::*,

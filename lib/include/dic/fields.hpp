@@ -44,7 +44,7 @@ struct StrainField {
   NodeValues<float> sigma_exx, sigma_eyy, sigma_exy;  ///< predicted standard deviations from the noise
 };
 
-/// What two cameras tell about every node, [ny x nx]; NaN where it could not be computed. Positions and
+/// Measurements of two cameras at every node, [ny x nx]; NaN where it could not be computed. Positions and
 /// displacements are in the axes of the measurement (dic/stereo.hpp).
 struct StereoField {
   NodeValues<double> x, y, z;                   ///< position of the point in the reference, mm
@@ -76,10 +76,10 @@ class Field {
   NodeValues<std::uint8_t> order;
   /// The resolution that the global step chose, and the sigma of the subsets before it, px. Empty without it.
   NodeValues<float> resolution, subset_sigma_u, subset_sigma_v;
-  /// With a camera, the nodes in corrected coordinates (dic/camera.hpp), in which u, v, sigma and strain are
-  /// given too. Null: the nodes are at the positions of the grid.
+  /// Nodes in corrected coordinates (dic/camera.hpp) if there is a camera; u, v, sigma and strain are then in
+  /// these coordinates too. Null: the nodes are at the positions of the grid.
   std::shared_ptr<const NodePositions> positions;
-  /// With a camera, the displacement in the image, px. Empty: u and v are the displacement in the image.
+  /// Displacement in the image, px, if there is a camera. Empty: u and v are the displacement in the image.
   NodeValues<double> image_u, image_v;
 
   /// A field on a grid without nodes.

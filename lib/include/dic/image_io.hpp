@@ -28,7 +28,7 @@ namespace dic {
 /// finite, an element type or a compression that is not supported.
 DIC_API Image read_image(const std::filesystem::path& path);
 
-/// Where the pixels of an image file are opaque, at least half: u8, 255 there, 0 elsewhere. An empty image if
+/// The pixels of an image file that are at least half opaque: u8, 255 there, 0 elsewhere. An empty image if
 /// all are. Throws like read_image().
 DIC_API Image read_opacity(const std::filesystem::path& path);
 

@@ -12,7 +12,7 @@
 
 namespace dic {
 
-/// What is needed to compute the strain of a result, with its sigma, from the displacements.
+/// The data from which the strain of a result, with its sigma, is computed from the displacements.
 struct ResultStrain {
   /// The subsets that the result was measured with. None: the strain gets no standard deviations.
   std::optional<MeasuredSubsets> subsets;

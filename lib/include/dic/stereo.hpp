@@ -63,9 +63,10 @@ struct RigidMotion {
 
 /// The measurement of one pair of images.
 struct StereoFrame {
-  /// Over the left reference image. u, v and their sigmas are those of the left image, zncc is the lower one
-  /// of the matches of the point; `stereo` and `strain` are of the surface. A point that one of the cameras
-  /// lost is NaN, with the status of that match; `epipolar` where the matches contradict the calibration.
+  /// Field over the left reference image. u, v and their sigmas are those of the left image, zncc is the
+  /// lower one of the matches of the point; `stereo` and `strain` are of the surface. A point that one of the
+  /// cameras lost is NaN, with the status of that match; `epipolar` where the matches contradict the
+  /// calibration.
   Field field;
   double noise_left = 0, noise_right = 0;  ///< noise of the images, grey levels
   /// Median and robust standard deviation (from the median deviation) of the distances from the epipolar

@@ -106,7 +106,7 @@ struct EnumNames<Texture> {
                                                 {Texture::gradient, "gradient"}};
 };
 
-/// What a measurement of a point should give.
+/// The outcome that a measurement of a point should have.
 enum class Measurable : std::uint8_t {
   no = 0,   ///< no value: hidden in one of the images, outside the current one, or without texture
   yes = 1,  ///< the true value

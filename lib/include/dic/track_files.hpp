@@ -83,9 +83,9 @@ struct FrameSummary {
     Extreme min = {}, max = {};
   };
   std::array<Strain, kStrainComponents.size()> strain{};  ///< one for each of kStrainComponents
-  /// With TrackJob::noise_floor, for each of kScatteredArrays: root mean square of the difference between a
-  /// point and the mean of all points, in predicted standard deviations of the point. 1 if the prediction is
-  /// right.
+  /// Root mean square of the difference between a point and the mean of all points, in predicted standard
+  /// deviations of the point, for each of kScatteredArrays; only with TrackJob::noise_floor. 1 if the
+  /// prediction is right.
   std::array<double, kScatteredArrays.size()> scatter{};
   double noise = 0;  ///< standard deviation of the noise of the images, grey levels
   double seconds = 0;

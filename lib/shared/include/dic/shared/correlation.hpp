@@ -28,7 +28,8 @@ struct Shifts {
   }
 };
 
-/// Which reference meets which window. A pair is one reference with one window; results are in pair order.
+/// Pairs of references and windows that are correlated. A pair is one reference with one window; results are
+/// in pair order.
 enum class Pairing : std::uint8_t {
   one_to_one,   ///< n references, n windows: pair k = (k, k)
   one_to_many,  ///< 1 reference, m windows: pair k = (0, k)

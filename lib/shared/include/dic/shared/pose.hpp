@@ -57,7 +57,7 @@ DIC_HOST_DEVICE constexpr int product_index(int i, int j) {
   return i <= j ? i * kTerms - i * (i - 1) / 2 + (j - i) : product_index(j, i);
 }
 
-/// Which motions are free.
+/// The motions that are free.
 enum class Freedom { shift, rotation, scale, similarity, affine };
 DIC_HOST_DEVICE constexpr int parameters(Freedom freedom) {
   return freedom == Freedom::shift        ? 2

@@ -407,7 +407,7 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
       is_first ? step.of_images + step.of_gradients : after_step(before, shape, step, model.radius);
   const Covariance now = step.of_images + step.of_gradients;
   const float least = kLeastSigma * kLeastSigma;
-  // What is small beside the noise of one step is not in the sum of many.
+  // A bias that is small beside the noise of one step is not small in the sum of many.
   const Components bias = bias_variance(shape, model, is_first ? now.uu + now.vv : 0.0F);
   const float unit_u = point.unit_sigma_u, unit_v = point.unit_sigma_v;
   const Components edges{unit_u * unit_u * noise.edges_u, unit_v * unit_v * noise.edges_v};

@@ -75,7 +75,7 @@ struct NoiseShare {
   float effect = 1;  ///< ratio of the variance of a displacement by this noise
 };
 
-/// What is known about the noise of the images before considering a point.
+/// The noise of the images, as known before considering a point.
 struct NoiseModel {
   NoiseGains gains;
   int reach = 1;          ///< see bend_reach
@@ -86,7 +86,7 @@ struct NoiseModel {
   float given = -1;
   float least = 0;                      ///< noise by the rounding to whole grey levels alone, grey levels
   float reference = 0, current = 0;     ///< noise of each image, estimated from that image alone, grey levels
-  NoiseShare of_reference, of_current;  ///< for an image that was made as blurred as the other
+  NoiseShare of_reference, of_current;  ///< shares of an image that was made as blurred as the other
   int width = 1 << 24, height = 1 << 24;  ///< size of the images, px; very large if unknown
   float bias_u = 0, bias_v = 0;           ///< largest bias by the interpolation, px
   /// Mean squared gradient, grey levels^2 per px^2, of a reference whose edges are sharper than its pixels;
@@ -97,7 +97,7 @@ struct NoiseModel {
   float inflation = 1;   ///< factor of a displacement's variance by the other shape parameters
 };
 
-/// What makes the displacement of a refined point uncertain.
+/// The noise that makes the displacement of a refined point uncertain.
 struct LocalNoise {
   float images;  ///< white noise of each image with the same effect on the displacement as the actual noise,
                  ///< grey levels
@@ -156,7 +156,7 @@ DIC_HOST_DEVICE float misfit_weight(const Refined& point, const NoiseModel& mode
 /// Residual of a spline at edges that are sharper than the pixels, grey levels^2.
 struct EdgeResidual {
   float variance = 0;   ///< part of the residual's variance
-  float in_images = 0;  ///< what looks like noise in each image
+  float in_images = 0;  ///< part that looks like noise in each image
   float u = 0, v = 0;   ///< see LocalNoise::edges_u
 };
 
@@ -271,8 +271,8 @@ DIC_HOST_DEVICE inline float largest_share(const Covariance& part, const Covaria
 
 /// Covariance of a displacement by the noise of two images.
 struct NoiseCovariance {
-  Covariance of_images;     ///< by the images' noise on the gradients of the pattern
-  Covariance of_gradients;  ///< by the current image's noise on the noise of the gradients
+  Covariance of_images;     ///< covariance by the images' noise on the gradients of the pattern
+  Covariance of_gradients;  ///< covariance by the current image's noise on the noise of the gradients
 };
 
 /// Covariance of a displacement by noise. The matrix H of a noisy reference is the true matrix H - t plus the

@@ -1,0 +1,36 @@
+# The libraries that dic is made of. All that are missing are named at once, with Debian's packages.
+find_package(Threads REQUIRED)
+
+set(missing_libraries "")
+macro(dic_find_library debian_package package)
+  find_package(${package} QUIET ${ARGN})
+  if(NOT ${package}_FOUND)
+    list(APPEND missing_libraries "${package} (${debian_package})")
+  endif()
+endmacro()
+dic_find_library(libopencv-dev OpenCV COMPONENTS core imgproc imgcodecs videoio)
+dic_find_library(libeigen3-dev Eigen3 NO_MODULE)
+dic_find_library(libcli11-dev CLI11)
+dic_find_library(nlohmann-json3-dev nlohmann_json)
+dic_find_library(libhdf5-dev HDF5 COMPONENTS C HL)
+dic_find_library(libhwy-dev hwy)
+dic_find_library(libtomlplusplus-dev tomlplusplus)
+dic_find_library(libjpeg-dev JPEG)
+dic_find_library(libtiff-dev TIFF)
+dic_find_library(zlib1g-dev ZLIB)
+
+find_library(DIC_LIBDEFLATE deflate)  # only checks for it; it is linked by name, which an installed static libdic can pass on
+if(NOT DIC_LIBDEFLATE)
+  list(APPEND missing_libraries "libdeflate (libdeflate-dev)")
+endif()
+find_path(DIC_MATIO_INCLUDE matio.h)
+find_library(DIC_MATIO matio)
+if(NOT DIC_MATIO_INCLUDE OR NOT DIC_MATIO)
+  list(APPEND missing_libraries "matio (libmatio-dev)")
+endif()
+
+if(missing_libraries)
+  list(JOIN missing_libraries ", " missing_libraries)
+  message(FATAL_ERROR "Libraries are missing, here with their packages of Debian: ${missing_libraries}. Install them (on Debian and Ubuntu "
+                      ".ci/install-dependencies does it), or name their folders in CMAKE_PREFIX_PATH.")
+endif()
