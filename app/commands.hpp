@@ -76,15 +76,18 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& target
 template <typename Number>
 CLI::Option* add_number_or_auto(CLI::App& command, const std::string& name, const std::string& unit,
                                 std::optional<Number>& target, const std::string& description) {
-  const auto set = [&target, name](const std::string& text) {
-    target.reset();
-    if (text == "auto") return;
+  const auto check = [](const std::string& text) {
     Number value = 0;
-    if (!CLI::detail::lexical_cast(text, value) || !(value >= 0))
-      throw CLI::ValidationError(name, "needs auto or a number of at least 0, got \"" + text + "\"");
-    target = value;
+    if (text == "auto" || (CLI::detail::lexical_cast(text, value) && value >= 0)) return std::string();
+    return "needs auto or a number of at least 0, got \"" + text + "\"";
+  };
+  const auto set = [&target](const std::string& text) {
+    Number value = 0;
+    target.reset();
+    if (text != "auto" && CLI::detail::lexical_cast(text, value)) target = value;
   };
   return command.add_option_function<std::string>(name, set, description)
+      ->check(check)
       ->type_name(unit + "|auto")
       ->default_str("auto");
 }

@@ -198,7 +198,8 @@ class SelfSimilarity {
       for (std::size_t k = 0; k < mean.size(); ++k) mean[k] += scores[k];
     }
     const auto best = static_cast<int>(std::ranges::max_element(mean) - mean.begin());
-    best_ = {double(best % side - reach), double(best / side - reach)};
+    const int column = best % side, row = best / side;
+    best_ = {double(column - reach), double(row - reach)};
     return samples;
   }
 

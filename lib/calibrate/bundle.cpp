@@ -236,10 +236,13 @@ void minimize(Bundle& bundle, const Offsets& offsets) {
   double damping = 1e-4, squares = squares_of(bundle, offsets);
   for (int i = 0; i < kMostSteps && damping < kMostDamping; ++i) {
     const Normal normal(bundle, offsets);
-    for (; damping < kMostDamping; damping *= 10) {
+    while (damping < kMostDamping) {
       Bundle next = stepped(bundle, normal, free, damping);
       const double found = squares_of(next, offsets);
-      if (!(found <= squares)) continue;
+      if (!(found <= squares)) {
+        damping *= 10;
+        continue;
+      }
       const bool is_last = squares - found <= kLastGain * squares;
       bundle = std::move(next);
       squares = found;

@@ -27,7 +27,7 @@ const CalibrationPair& shown(const StereoCalibration& calibration) {
 }
 
 /// Pastes an image, scaled, into a half of the canvas; returns the scale.
-double paste(const std::string& file, cv::Mat canvas) {
+double paste(const std::string& file, const cv::Mat& canvas) {
   const Image image = read_image(file);
   const cv::Mat pixels = as_mat(image.view());
   cv::Mat grey, small;

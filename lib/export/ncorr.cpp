@@ -74,7 +74,8 @@ MatVariable images(const char* name, const std::vector<std::string>& files) {
 MatVariable displacement_info(const ResultInfo& info, const NcorrGrid& grid, int step) {
   MatStructs all(nullptr, 1, {"type", "radius", "spacing", "pixtounits", "units", "lenscoef", "origin"});
   all.set(0, "type", mat_text("regular"));
-  all.set(0, "radius", mat_number(info.subset / 2));
+  const int radius = info.subset / 2;
+  all.set(0, "radius", mat_number(radius));
   all.set(0, "spacing", mat_number(step - 1));  // pixels between two nodes
   all.set(0, "pixtounits", mat_number(info.length_factor()));
   all.set(0, "units", mat_text(info.length_unit() == "px" ? "pixels" : info.length_unit()));
@@ -85,7 +86,8 @@ MatVariable displacement_info(const ResultInfo& info, const NcorrGrid& grid, int
 
 MatVariable strain_info(const ResultInfo& info) {
   MatStructs all(nullptr, 1, {"radius", "measure"});
-  all.set(0, "radius", mat_number(info.strain.window / 2));
+  const int radius = info.strain.window / 2;
+  all.set(0, "radius", mat_number(radius));
   all.set(0, "measure", mat_text(std::string(to_string(info.strain.measure))));
   return all.take();
 }

@@ -46,6 +46,7 @@ void grey_row_of_inks(const Channels<T>& row, int width, T* out) {
   const auto [c, m, y] = row.rgb;
   for (int x = 0, i = 0; x < width; ++x, i += row.stride) {
     const double light = (kFull - row.black[i]) / kFull;
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): the grey is at least 0
     out[x] = static_cast<T>(luma<double>(kFull - c[i], kFull - m[i], kFull - y[i]) * light + 0.5);
   }
 }

@@ -139,7 +139,8 @@ class StereoRun {
     std::optional<ImagePair> pair = next(reader);
     if (!pair) throw UsageError("There are no images: give those of both cameras.");
     if (!pair->error.empty()) throw FileError(pair->error);
-    measure_references(std::move(*pair));
+    measure_references(*pair);
+    pair.reset();  // frees the images
     try {
       measure_others(reader);
     } catch (const FileError&) {  // nothing more can be written
@@ -186,7 +187,7 @@ class StereoRun {
     }
   }
 
-  void measure_references(ImagePair pair) {
+  void measure_references(const ImagePair& pair) {
     report("prepare", 0);
     summary_.rig = job_.rig.cameras.empty() ? read_camera_rig(job_.calibration, pair.left.size()) : job_.rig;
     tracker_.emplace(options_, summary_.rig, pair.left, pair.right, job_.track.roi, stop_);

@@ -20,7 +20,8 @@ constexpr double kNoiseOfOrder2 = 1.5;
 /// add little noise.
 int window_of(const MeasuredSubsets& subsets, int step) {
   constexpr double kReach = 1.5;  // halves of subsets
-  const int half = static_cast<int>(std::ceil(kReach * (subsets.size / 2) / step));
+  const int half_subset = subsets.size / 2;
+  const int half = static_cast<int>(std::ceil(kReach * half_subset / step));
   return 2 * std::clamp(half, 2, 20) + 1;
 }
 

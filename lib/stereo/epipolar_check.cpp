@@ -53,8 +53,9 @@ std::vector<Distance> distances_of(const Field& field, const EpipolarDistances& 
   std::vector<Distance> found;
   for (std::size_t k = 0; k < all.px.size(); ++k) {
     if (!has_values(field.status[k]) || std::isnan(all.px[k])) continue;
-    const double x = 2.0 * static_cast<double>(k % grid.nx) / grid.nx - 1;
-    const double y = 2.0 * static_cast<double>(k / grid.nx) / grid.ny - 1;
+    const std::size_t column = k % grid.nx, row = k / grid.nx;
+    const double x = 2.0 * static_cast<double>(column) / grid.nx - 1;
+    const double y = 2.0 * static_cast<double>(row) / grid.ny - 1;
     found.push_back({k, terms_at(x, y), all.px[k], std::max(all.sigma[k], 1e-9)});
   }
   return found;

@@ -34,9 +34,9 @@ double first_depth(const Vector3d& left_in_right, const Vector3d& right, const V
   return -across.dot(right.cross(translation)) / across.squaredNorm();
 }
 
-const CameraRig& checked(const CameraRig& rig) {
+const CameraParameters& left_of_checked(const CameraRig& rig) {
   for (const std::string& problem : rig.validate()) throw UsageError(problem);
-  return rig;
+  return rig.cameras[0].camera;
 }
 
 Vector2d project(const Camera& camera, const Vector3d& position) {
@@ -50,7 +50,7 @@ Vector2d project(const Camera& camera, const Vector3d& position) {
 }  // namespace
 
 Geometry::Geometry(const CameraRig& rig)
-    : left_(checked(rig).cameras[0].camera),
+    : left_(left_of_checked(rig)),
       right_(rig.cameras[1].camera),
       rotation_(matrix_of(rig.cameras[1].rotation)),
       translation_(rig.cameras[1].translation_mm.data()) {

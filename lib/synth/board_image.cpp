@@ -22,10 +22,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const BoardSynthOptions& checked(const BoardSynthOptions& options) {
+void check(const BoardSynthOptions& options) {
   const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());
-  return options;
 }
 
 /// Integral of the normal distribution function.
@@ -204,7 +203,7 @@ std::vector<BoardPoint> board_points(const BoardSynthOptions& options, std::size
 }
 
 Image board_image(const BoardSynthOptions& options, std::size_t camera, int view) {
-  checked(options);
+  check(options);
   if (camera >= options.rig.cameras.size() || view < 0 || view >= static_cast<int>(options.poses.size()))
     throw UsageError("There is no such view of the target.");
   SynthOptions sensor = options.image;
@@ -224,7 +223,7 @@ Image board_image(const BoardSynthOptions& options, std::size_t camera, int view
 }
 
 void synth_board_sequence(const BoardSynthOptions& options, const fs::path& directory) {
-  checked(options);
+  check(options);
   if (options.rig.cameras.size() != 2) throw UsageError("Left and right images need a rig of two cameras.");
   make_empty_directory(directory);
   constexpr const char* kFolders[] = {"left", "right"};

@@ -293,7 +293,7 @@ StereoTruth StereoScene::Impl::truth(int i, double x, double y) const {
 
 namespace {
 
-const StereoSynthOptions& checked(const StereoSynthOptions& options) {
+StereoSynthOptions checked(const StereoSynthOptions& options) {
   const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());
   return options;

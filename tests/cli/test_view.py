@@ -20,6 +20,7 @@ from dic_program import ProgramTest, main
 from view_server import ViewServer
 
 SHIFTS = [(0, 0), (0.3, -0.2), (1.6, 0.8)]
+SOON = 8  # s, on a loaded machine; slow clients are closed after 10
 QUICK = "subset = 21\nstep = 10\nno-pictures = true\n"
 
 
@@ -86,10 +87,10 @@ class ViewTest(ProgramTest):
         client.sendall(data)
         return client
 
-    def answers_within(self, server, seconds):
+    def answers_soon(self, server):
         begin = time.monotonic()
         self.assertEqual(server.ask("GET", "api/run")[0], 200)
-        self.assertLess(time.monotonic() - begin, seconds)
+        self.assertLess(time.monotonic() - begin, SOON)
 
     def drip(self, clients):
         """Every client sends a byte of an endless head a second, until the returned event is set."""
@@ -115,7 +116,7 @@ class ViewTest(ProgramTest):
         for head in (b"", b"GET /", b"GET / HTTP/1.1\r\nX: ", secret + b"X: ", secret.replace(b"GET", b"POST") + b"Content-Length: 9\r\n"):
             clients = [self.connect(server, head) for _ in range(150)]
             self.drip(clients)
-            self.answers_within(server, 3)
+            self.answers_soon(server)
             kept.request("GET", f"/{server.token}/api/run")  # strangers were closed instead
             answer = kept.getresponse()
             answer.read()
@@ -123,7 +124,7 @@ class ViewTest(ProgramTest):
         complete = b"GET /wrong HTTP/1.1\r\nHost: x\r\n\r\n"
         for _ in range(20):
             self.connect(server, complete * 50)
-        self.answers_within(server, 3)
+        self.answers_soon(server)
 
     def test_slow_clients_are_closed(self):
         server = self.frames()
@@ -148,11 +149,11 @@ class ViewTest(ProgramTest):
             client.connect(("127.0.0.1", server.port))
             client.sendall(asks * 20)
             self.addCleanup(client.close)
-        self.answers_within(server, 5)
+        self.answers_soon(server)
         self.assertEqual(len(server.ask("GET", "api/image/reference")[2]), 1500 * 2000)
         begin = time.monotonic()
         self.assertEqual(server.stop(), 0)
-        self.assertLess(time.monotonic() - begin, 5)
+        self.assertLess(time.monotonic() - begin, SOON)
 
     def test_sigterm_at_once(self):
         names = self.sequence(SHIFTS)
@@ -168,7 +169,7 @@ class ViewTest(ProgramTest):
         time.sleep(1)
         begin = time.monotonic()
         self.assertEqual(server.stop(), 0)
-        self.assertLess(time.monotonic() - begin, 5)
+        self.assertLess(time.monotonic() - begin, SOON)
 
     def test_several_requests_at_once(self):
         server = self.frames()
@@ -204,7 +205,7 @@ class ViewTest(ProgramTest):
             self.assertNotIn(b"200", answer)
         except OSError:
             self.assertGreater(sent, 16 << 20)
-        self.answers_within(server, 3)
+        self.answers_soon(server)
         status = Path(f"/proc/{server.process.pid}/status").read_text()
         self.assertLess(int(re.search(r"VmHWM:\s+(\d+)", status)[1]), 100_000 if not dic_program.is_sanitized() else 10**7)
 

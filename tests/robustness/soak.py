@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
-from dic_program import speckle, write_image  # noqa: E402
+from dic_program import processor_seconds, speckle, write_image  # noqa: E402
 
 IMAGES = 8
 
@@ -41,11 +41,6 @@ def write_frames(folder, frames, size):
 
 def resident_megabytes(pid):
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def processor_seconds(pid):
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def sample(pid, log):

@@ -219,7 +219,7 @@ class WatchTest(ProgramTest):
         for temporary in ("frame_{}.part.tif", "frame_{}_tmp.tif", "tmp.tif", ".frame_{}.tif", "frame_{}.tif.tmp"):
             for before_it_is_closed in (True, False):
                 with self.subTest(temporary=temporary, before_it_is_closed=before_it_is_closed):
-                    program, lines = self.watch("--idle", "1.5", "--force")
+                    program, lines = self.watch("--until", "3", "--force")
                     for k in range(4):
                         self.write_and_rename(k, temporary.format(k), before_it_is_closed, 0.15 * before_it_is_closed)
                         time.sleep(0.1)
@@ -232,7 +232,7 @@ class WatchTest(ProgramTest):
 
     def test_candidates_that_vanish(self):
         """A file that is gone before it is whole does not keep later ones from being measured."""
-        program, lines = self.watch("--idle", "1.5")
+        program, lines = self.watch("--until", "3")
         self.put(0)
         self.put(1)
         for k, leave in ((2, lambda path: path.unlink()), (3, lambda path: path.rename(self.folder / "away.tif")),
@@ -263,7 +263,7 @@ class WatchTest(ProgramTest):
         self.put(1)
         earlier = begin(2)
         time.sleep(0.7)
-        program, lines = self.watch("--idle", "2", "--patience", "5")
+        program, lines = self.watch("--until", "4", "--patience", "5")
         time.sleep(0.8)
         finish(earlier, 2)
         later = begin(3)
@@ -295,7 +295,7 @@ class WatchTest(ProgramTest):
         self.end(program)
 
     def test_the_folder_is_replaced(self):
-        program, lines = self.watch("--idle", "1.5")
+        program, lines = self.watch("--until", "2")
         self.put(0)
         self.put(1)
         lines.get(timeout=60)
@@ -312,7 +312,7 @@ class WatchTest(ProgramTest):
         files = min(limit // 3 + 200, 6000)
         content = self.folder / "small.pgm"
         write_image(content, speckle(40, 40))
-        program, lines = self.watch("--idle", "1")
+        program, lines = self.watch("--until", str(files))
         (self.camera / "f_0.pgm").write_bytes(content.read_bytes())
         time.sleep(0.5)
         program.send_signal(signal.SIGSTOP)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,17 @@ def is_sanitized():
     """True if the program was built with a sanitizer, which needs additional address space and time."""
     program = Path(PROGRAM).read_bytes()
     return b"__asan_init" in program or b"__tsan_init" in program
+
+
+def processor_seconds(pid):
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def processor_seconds_of_ended():
+    """Processor time of all programs that this test started and that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def speckle(height, width, u=0.0, v=0.0, seed=1):
