@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <dic/kernels/refine.hpp>
 #include <dic/kernels/saturated.hpp>
+#include <dic/shared/icgn.hpp>
 #include <vector>
 
 #include "refine/backend.hpp"
