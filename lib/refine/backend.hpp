@@ -38,6 +38,7 @@ class Backend {
   /// Sets the current image, which has the size of the reference.
   virtual void set_current(ImageView current) = 0;
   virtual Status reference_status(std::int64_t i) const = 0;
+  virtual float reference_contrast(std::int64_t i) const = 0;
   /// Refines a batch. If a stop is requested, some results are missing.
   virtual void refine(const Batch& batch, const std::stop_token& stop) = 0;
   virtual void refine_parts(const PartBatch& batch, const std::stop_token& stop) = 0;

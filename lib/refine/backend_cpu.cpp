@@ -308,6 +308,10 @@ class CpuBackend final : public Backend {
   }
 
   Status reference_status(std::int64_t i) const override { return points[i].status; }
+  float reference_contrast(std::int64_t i) const override {
+    const PreparedPoint& p = points[i];
+    return p.status == Status::ok ? contrast_of(p) : 0;
+  }
 
   /// The larger unit sigma of u and v; infinite if the subset cannot be measured.
   double unit_sigma(std::int64_t i) const {
@@ -663,7 +667,8 @@ class CpuBackend final : public Backend {
   RefinedPoint refine_point(const PreparedPoint& p, const float* matrix, const ShapeParameters& start,
                             int max_iterations, float most_residual = kAnyResidual,
                             bool is_part = false) const {
-    const RefinedPoint out = iterate(p, matrix, start, max_iterations, most_residual);
+    const RefinedPoint out =
+        iterate(p, matrix, start, {max_iterations, icgn::patience(max_iterations, is_part), most_residual});
     if (out.status != Status::ok || (saturated_reference.empty() && saturated_current.empty())) return out;
     return corrected_for_saturation(p, out, max_iterations, is_part);
   }
@@ -730,21 +735,30 @@ class CpuBackend final : public Backend {
     std::vector<float> own(values_per_point(parameters()));
     take_mask(rest, mask, own.data());
     if (rest.status != Status::ok) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
-    return iterate(rest, own.data(), found.shape, max_iterations);
+    return iterate(rest, own.data(), found.shape,
+                   {max_iterations, icgn::patience(max_iterations, is_part), kAnyResidual});
   }
 
   float residual_sd(const PreparedPoint& p, float zncc) const {
     return static_cast<float>(icgn::residual_sd(double{zncc}, p.energy, p.count, p.fitted));
   }
+  /// Standard deviation of the grey values, with the degrees of freedom of the residual.
+  float contrast_of(const PreparedPoint& p) const { return residual_sd(p, 0.5f); }
+
+  /// When a refinement is given up.
+  struct Limits {
+    int max_iterations, patience;  ///< see icgn::patience
+    float most_residual;           ///< see icgn::is_hopeless
+  };
 
   RefinedPoint iterate(const PreparedPoint& p, const float* matrix, const ShapeParameters& start,
-                       int max_iterations, float most_residual = kAnyResidual) const {
+                       const Limits& limits) const {
     if (p.status != Status::ok) return result_of(p, p.status, 0);
     ShapeParameters shape = truncated(start, options.order);
     GreyFit fit{p.mean, p.mean};
     float zncc = 0;
     double last_step = 0;  // px
-    for (int iteration = 1; iteration <= max_iterations; ++iteration) {
+    for (int iteration = 1; iteration <= limits.max_iterations; ++iteration) {
       if (!is_finite(shape) || std::abs(shape.u - start.u) > radius() ||
           std::abs(shape.v - start.v) > radius())
         return result_of(p, Status::diverged, iteration - 1, zncc);
@@ -756,7 +770,7 @@ class CpuBackend final : public Backend {
       if (!(energy_g > icgn::least_energy * p.energy))
         return result_of(p, Status::low_correlation, iteration);
       zncc = static_cast<float>(std::clamp(covariance / std::sqrt(p.energy * energy_g), -1.0, 1.0));
-      if (icgn::is_hopeless(iteration, residual_sd(p, zncc), most_residual))
+      if (icgn::is_hopeless(iteration, residual_sd(p, zncc), limits.most_residual))
         return result_of(p, Status::low_correlation, iteration, zncc);
       const double gain = std::sqrt(p.energy / energy_g);
       const Step next =
@@ -768,11 +782,17 @@ class CpuBackend final : public Backend {
       fit.contrast = covariance / p.energy;
       const double before = std::exchange(last_step, largest_displacement(next.change, radius()));
       if (icgn::is_last_step(last_step, before, next.noise_fraction,
-                             icgn::tolerance_at(iteration, max_iterations, options.tolerance)))
+                             icgn::tolerance_at(iteration, limits.max_iterations, options.tolerance)))
         return finished(p, shape, iteration, static_cast<float>(std::clamp(1 - next.misfit, -1.0, 1.0)));
+      if (iteration >= limits.patience &&
+          icgn::is_stuck(iteration, limits.max_iterations, last_step, before, options.tolerance))
+        return result_of(p, unfinished(zncc), iteration, zncc);
     }
-    return result_of(p, zncc < options.min_zncc ? Status::low_correlation : Status::not_converged,
-                     max_iterations, zncc);
+    return result_of(p, unfinished(zncc), limits.max_iterations, zncc);
+  }
+
+  Status unfinished(float zncc) const {
+    return zncc < options.min_zncc ? Status::low_correlation : Status::not_converged;
   }
 
   RefinedPoint finished(const PreparedPoint& p, const ShapeParameters& shape, int iterations,

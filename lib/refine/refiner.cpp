@@ -87,6 +87,7 @@ void Refiner::set_current(ImageView current) {
 }
 
 Status Refiner::reference_status(std::int64_t i) const { return impl_->backend->reference_status(i); }
+float Refiner::reference_contrast(std::int64_t i) const { return impl_->backend->reference_contrast(i); }
 
 void Refiner::refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
                      std::span<RefinedPoint> results, const std::stop_token& stop) const {

@@ -13,7 +13,7 @@ namespace dic::track {
 
 using features::Stretch;
 
-/// Points that can be looked for, and are not measured.
+/// Points that can be looked for, and are neither measured nor given up as flat.
 struct LostPoints {
   std::vector<std::int64_t> points;
   std::vector<int> x, y;     ///< centres of their subsets in the reference, px
@@ -26,7 +26,7 @@ template <typename Points>
 LostPoints lost_points(const Points& points, std::int64_t count, int radius, Size image) {
   LostPoints lost;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (!points.trackable(i) || points.status(i) == Status::ok) continue;
+    if (!points.trackable(i) || points.status(i) == Status::ok || points.status(i) == Status::flat) continue;
     lost.points.push_back(i);
     lost.x.push_back(points.x(i));
     lost.y.push_back(points.y(i));

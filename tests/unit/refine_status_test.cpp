@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <dic/refine.hpp>
+#include <dic/shared/icgn.hpp>
 #include <dic/shared/shape.hpp>
 #include <limits>
 #include <numbers>
@@ -139,6 +141,57 @@ TEST(Refiner, RunsOutOfIterationsHonestly) {
   options.max_iterations = 30;
   EXPECT_EQ(refine_one(options, pair.reference, noisy(pair.current, 5, 1), 50, 50).status,
             Status::low_correlation);
+}
+
+TEST(Refiner, StepsThatShrinkTooSlowlyAreStuck) {
+  const double tolerance = 1e-4;  // ten times that is enough in the last iteration, and stuck_margin remains
+  for (const int most : {10, 30})
+    for (const double ratio : {0.1, 0.5, 0.7, 0.9, 1.0, 1.5})
+      for (const double step : {1e-3, 0.02, 0.5})
+        for (int iteration = 2; iteration < most; ++iteration) {
+          const double last = step * std::pow(std::min(ratio, 1.0), most - iteration);
+          if (std::abs(last / (100 * tolerance) - 1) < 1e-6) continue;
+          EXPECT_EQ(icgn::is_stuck(iteration, most, step, step / ratio, tolerance), last > 100 * tolerance)
+              << most << ", " << ratio << ", " << step << ", " << iteration;
+        }
+  EXPECT_FALSE(icgn::is_stuck(1, 10, 5.0, 0.0, tolerance));  // one step tells nothing
+}
+
+TEST(Refiner, AForeignImageIsGivenUpBeforeTheLastIteration) {
+  const auto pair = speckle_pair(100, 100, 1.7, 13, translation(0, 0));
+  const auto other = speckle_pair(100, 100, 1.7, 14, translation(0, 0));
+  const RefineOptions options = options_of(33, 1);
+  int stopped = 0;
+  for (int y = 40; y <= 60; y += 5)
+    for (int x = 40; x <= 60; x += 5) {
+      const RefinedPoint p = refine_one(options, pair.reference, other.current, x, y);
+      EXPECT_NE(p.status, Status::ok);
+      stopped += p.iterations < options.max_iterations;
+    }
+  EXPECT_GE(stopped, 20);
+}
+
+TEST(Refiner, ContrastOfTheReferenceIsItsStandardDeviation) {
+  const auto pair = speckle_pair(100, 100, 1.7, 13, translation(0, 0));
+  const int xs[] = {50, 4}, ys[] = {50, 90};
+  for (const int order : {0, 1, 2}) {
+    Refiner refiner(options_of(33, order));
+    refiner.set_reference(pair.reference.view(), xs, ys);
+    for (int k = 0; k < 2; ++k) {
+      double sum = 0, squares = 0, pixels = 0;
+      for (int y = std::max(0, ys[k] - 16); y <= std::min(99, ys[k] + 16); ++y)
+        for (int x = std::max(0, xs[k] - 16); x <= std::min(99, xs[k] + 16); ++x) {
+          const double grey = pair.reference.row<float>(y)[x];
+          sum += grey, squares += grey * grey, ++pixels;
+        }
+      const double free = pixels - (order == 0 ? 4 : order == 1 ? 8 : 14);  // parameters, mean and gain
+      EXPECT_NEAR(refiner.reference_contrast(k), std::sqrt((squares - sum * sum / pixels) / free), 1e-2);
+    }
+  }
+  const Image constant = image_of(100, 100, [](int, int) { return 17.0; });
+  Refiner flat(options_of(33, 1));
+  flat.set_reference(constant.view(), xs, ys);
+  EXPECT_EQ(flat.reference_contrast(0), 0);
 }
 
 }  // namespace

@@ -152,6 +152,58 @@ TEST(Trust, MediansOfClassesAreThoseOfTheValues) {
   EXPECT_LE(median, 1.13f * all[500]);
 }
 
+TEST(Trust, LowerQuartileOfClassesIsThatOfTheValues) {
+  std::vector<std::int32_t> counts(track::ValueClasses::kCount);
+  EXPECT_EQ(track::ValueClasses::lower_quartile(counts.data()), 0);
+  for (int k = 1; k <= 400; ++k) ++counts[track::ValueClasses::of(static_cast<float>(k))];
+  const float quartile = track::ValueClasses::lower_quartile(counts.data());
+  EXPECT_GE(quartile, 100);
+  EXPECT_LE(quartile, 1.13f * 101);
+}
+
+TEST(Trust, NoiseIsKnownByTheAreaOfALargeGroupAndAQuarterOfThePoints) {
+  EXPECT_TRUE(track::knows_noise(100, 400, 92));
+  EXPECT_FALSE(track::knows_noise(100, 401, 92));
+  EXPECT_FALSE(track::knows_noise(91, 100, 92));
+}
+
+/// A specimen in a dark surround whose fixed pattern, of `pattern` grey levels, does not move with it.
+Image specimen(double u, double pattern, unsigned noise_seed) {
+  const Speckle speckle(size, size, 2, 7);
+  const Image surround = noisy(image_of(size, size, [](double, double) { return 30.0; }), pattern, 3);
+  std::mt19937 random(noise_seed);
+  std::normal_distribution<double> noise(0, 2);
+  return converted<std::uint8_t>(
+      image_of(size, size,
+               [&](double x, double y) {
+                 const bool inside = x >= 60 + u && x < 240 + u;
+                 const double grey = inside ? grey_of(speckle(x - u, y))
+                                            : surround.row<float>(static_cast<int>(y))[static_cast<int>(x)];
+                 return std::round(grey + noise(random));
+               }),
+      ScalarType::u8);
+}
+
+TEST(Trust, TheSurroundOfASpecimenIsFlatAndTheSpecimenMeasured) {
+  for (const double pattern : {0.0, 0.8}) {
+    const Field field =
+        Tracker(options_of(21), specimen(0, pattern, 1).view()).track(specimen(1.4, pattern, 2).view()).field;
+    const Grid& grid = field.grid();
+    for (std::int64_t k = 0; k < grid.nodes(); ++k) {
+      const int x = grid.x(static_cast<int>(k % grid.nx));
+      const int y = grid.y(static_cast<int>(k / grid.nx));
+      if (std::min(x, y) < 15 || std::max(x, y) > size - 16) continue;  // may leave the image
+      // The subset sees only the surround, or only the specimen and not its edge.
+      if (x + 10 < 60 || x - 10 > 243) {
+        EXPECT_EQ(field.status[k], Status::flat) << pattern << ", x = " << x;
+      }
+      if (x - 15 < 60 || x + 15 >= 239) continue;
+      EXPECT_EQ(field.status[k], Status::ok) << pattern << ", x = " << x;
+      EXPECT_NEAR(field.u[k], 1.4, 0.2);
+    }
+  }
+}
+
 TEST(Trust, LargeGroupsHaveTheAreaOfTwoSubsets) {
   EXPECT_EQ(track::large_group(33, 5), 4 + 88);
   EXPECT_EQ(track::large_group(21, 21), 4 + 2);

@@ -66,6 +66,8 @@ class Refiner {
 
   /// Status of point i before any current image is seen: ok, flat, out_of_image or masked.
   DIC_API Status reference_status(std::int64_t i) const;
+  /// Standard deviation of the grey values of point i's subset in the reference; 0 if its status is not ok.
+  DIC_API float reference_contrast(std::int64_t i) const;
   /// Refines points[k] from starts[k] into results[k]; many points per call use a GPU better. Throws
   /// UsageError for unknown points or spans of different lengths. A point that cannot be refined gets a
   /// status. After `stop` was requested, results may be missing.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <dic/kernels/refine.hpp>
 #include <dic/kernels/saturated.hpp>
+#include <dic/shared/icgn.hpp>
 #include <vector>
 
 #include "refine/backend.hpp"
@@ -99,6 +100,7 @@ class CudaBackend final : public Backend {
     const auto second_row = std::ranges::find_if(y, [&](int other) { return other != y.front(); });
     reference_.grid_columns = static_cast<int>(second_row - y.begin());
     statuses_.resize(x.size());
+    contrasts_.resize(x.size());
     matrices_.reserve(x.size() * kernels::matrix_floats(options_.order) * sizeof(float));
     prepare(x, y);
   }
@@ -114,6 +116,7 @@ class CudaBackend final : public Backend {
   }
 
   Status reference_status(std::int64_t i) const override { return statuses_[i]; }
+  float reference_contrast(std::int64_t i) const override { return contrasts_[i]; }
 
   void refine(const Batch& batch, const std::stop_token& stop) override {
     const kernels::DeviceScope scope(device_);
@@ -160,6 +163,9 @@ class CudaBackend final : public Backend {
     kernels::download(prepared.data(), subsets, prepared.size() * sizeof(PreparedSubset), stream_);
     stream_.synchronize("preparing subsets");
     std::ranges::transform(prepared, statuses_.begin(), &PreparedSubset::status);
+    std::ranges::transform(prepared, contrasts_.begin(), [](const PreparedSubset& s) {
+      return s.status == Status::ok ? icgn::residual_sd(0.5f, s.energy, s.count, s.fitted) : 0.0f;
+    });
   }
 
   void refine_some(const Batch& batch, std::size_t first, std::size_t count) {
@@ -251,6 +257,7 @@ class CudaBackend final : public Backend {
   kernels::CoefficientPair* coefficients_ = nullptr;  ///< points to the pixel (0, 0)
   std::vector<int> x_, y_;                            ///< centres of the subsets
   std::vector<Status> statuses_;
+  std::vector<float> contrasts_;
   std::vector<RefineTask> tasks_;
   std::vector<RefineResult> results_;
   DeviceImage image_, roi_;

@@ -223,7 +223,7 @@ class CpuReference final : public ActiveReference {
     surely_found_ = search.automatic() && !many_not_found;
     seconds.search = watch.lap();
     PointRefinement refinement(shared_.points, reference_, image, search.starts(), shared_.memory, stop,
-                               check_stop);
+                               check_stop, shared_.options.step);
     refinement.start_over();
     finish_refinement(refinement, many_not_found, search.trackable(), features_);
   }

@@ -13,13 +13,14 @@ static_assert(RefinementOperations<PointRefinement>);
 
 PointRefinement::PointRefinement(const PointNodes& points, const HostReference& reference, ImageView current,
                                  std::span<const Start> starts, RefinementMemory& memory,
-                                 std::stop_token stop, std::function<void()> check_stop)
+                                 std::stop_token stop, std::function<void()> check_stop, int step)
     : points_(points),
       reference_(reference),
       current_(current),
       starts_(starts),
       stop_(std::move(stop)),
       check_stop_(std::move(check_stop)),
+      step_(step),
       memory_(memory),
       results_(memory.results) {
   results_.resize(starts.size());
@@ -32,6 +33,26 @@ void PointRefinement::start_over() {
                        [&](std::int64_t i) { results_[i] = unrefined(i); });
   tried_ = std::numeric_limits<float>::infinity();
   refine_starts(0);
+  give_up_noise();
+}
+
+void PointRefinement::give_up_noise() {
+  std::vector<std::int32_t> residuals(ValueClasses::kCount);
+  std::int64_t certain = 0, trackable = 0;
+  for (std::int64_t i = 0; i < reference_.size(); ++i) {
+    trackable += reference_.trackable(i);
+    if (results_[i].status != Status::ok || results_[i].zncc < kCertain) continue;
+    ++residuals[ValueClasses::of(results_[i].residual_sd)];
+    ++certain;
+  }
+  if (!knows_noise(certain, trackable, large_group(reference_.refiner.options().subset, step_))) return;
+  const float normal = ValueClasses::lower_quartile(residuals.data());
+  core::for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
+    if (!reference_.trackable(i) || !is_noise_only(reference_.refiner.reference_contrast(i), normal)) return;
+    results_[i].status = Status::flat;
+    memory_.is_fresh[i] = 0;
+  });
+  std::erase_if(fresh_, [&](std::int64_t i) { return memory_.is_fresh[i] == 0; });
 }
 
 void PointRefinement::refine_starts(int step) {
@@ -52,8 +73,8 @@ RefinedPoint PointRefinement::unrefined(std::int64_t i) const {
 }
 
 bool PointRefinement::waits(std::int64_t i, float least, float below) const {
-  return results_[i].status != Status::ok && reference_.trackable(i) && starts_[i].score >= least &&
-         starts_[i].score < below;
+  return results_[i].status != Status::ok && results_[i].status != Status::flat && reference_.trackable(i) &&
+         starts_[i].score >= least && starts_[i].score < below;
 }
 
 std::span<const ShapeParameters> PointRefinement::starts_of_attempts(std::size_t first,

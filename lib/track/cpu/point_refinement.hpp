@@ -38,7 +38,7 @@ class PointRefinement {
   /// check_stop: throws if `stop` was requested.
   PointRefinement(const PointNodes& points, const HostReference& reference, ImageView current,
                   std::span<const Start> starts, RefinementMemory& memory, std::stop_token stop,
-                  std::function<void()> check_stop);
+                  std::function<void()> check_stop, int step);
 
   void start_over();
   void refine_starts(int step);
@@ -56,8 +56,10 @@ class PointRefinement {
   using PointList = std::vector<std::int64_t>;
 
   RefinedPoint unrefined(std::int64_t i) const;
-  /// True if the point is not measured and the score of its start is in [least, below).
+  /// True if the point is neither measured nor given up, and the score of its start is in [least, below).
   bool waits(std::int64_t i, float least, float below) const;
+  /// Gives up the points that show mere noise, as flat, if that can be told.
+  void give_up_noise();
   /// Makes the attempts in memory_, and keeps results that are better than the known ones.
   void refine();
   std::span<const ShapeParameters> starts_of_attempts(std::size_t first, std::size_t count) const;
@@ -70,6 +72,7 @@ class PointRefinement {
   std::span<const Start> starts_;
   std::stop_token stop_;
   std::function<void()> check_stop_;
+  const int step_;  ///< distance of the points, px
   RefinementMemory& memory_;
   core::RawVector<RefinedPoint>& results_;
   float tried_ = std::numeric_limits<float>::infinity();  ///< starts of this score and above were tried

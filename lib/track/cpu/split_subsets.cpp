@@ -22,8 +22,9 @@ void SplitSubsets::run(const std::stop_token& stop) {
   core::for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
     trusted_[i] = reference_.trackable(i) && results_[i].status == Status::ok && !doubtful(i);
   });
-  open_ = core::indices_where(reference_.pool, reference_.size(),
-                              [&](std::int64_t i) { return reference_.trackable(i) && !trusted_[i]; });
+  open_ = core::indices_where(reference_.pool, reference_.size(), [&](std::int64_t i) {
+    return reference_.trackable(i) && !trusted_[i] && results_[i].status != Status::flat;
+  });
   for (int round = 0; round < kSplitRounds && !open_.empty(); ++round) measure(attempts(round), round, stop);
   for (const std::int64_t i : open_) give_up_contradicted(i);
 }

@@ -106,6 +106,27 @@ DIC_HOST_DEVICE bool is_last_step(T step, T before, T noise_fraction, T toleranc
                               by_noise * step * noise_fraction < tolerance);
 }
 
+/// Factor of the tolerance up to which steps that shrink steadily may still become small enough: the last
+/// ones may shrink faster.
+constexpr double stuck_margin = 10;
+/// Iterations after which is_stuck is asked, of the allowed ones. Parts of subsets have good starts, or wrong
+/// ones; whole subsets may come from far.
+DIC_HOST_DEVICE constexpr int patience(int max_iterations, bool is_part) {
+  return is_part ? (max_iterations + 1) / 3 : max_iterations / 2;
+}
+
+/// True if a refinement is given up after this iteration, because its steps shrink too slowly to end within
+/// `max_iterations`, if each shrinks by the same factor as the last one. step, before: see is_last_step;
+/// tolerance: that of the first iterations, px.
+template <typename T>
+DIC_HOST_DEVICE bool is_stuck(int iteration, int max_iterations, T step, T before, T tolerance) {
+  if (!(before > 0)) return false;
+  const T most = static_cast<T>(stuck_margin) * tolerance_at(max_iterations, max_iterations, tolerance);
+  const T ratio = step < before ? step / before : T{1};
+  for (int k = iteration; k < max_iterations && step > most && ratio < 1; ++k) step *= ratio;
+  return step > most;
+}
+
 /// Number of degrees of freedom taken by the fit of the shape parameters, mean and gain.
 DIC_HOST_DEVICE constexpr int fitted_parameters(int parameters) { return parameters + 2; }
 

@@ -159,14 +159,14 @@ DIC_HOST_DEVICE Index start_source(const Points& last, Index i) {
 }
 
 /// True if a point must be refined again from its best neighbour: it has a freshly measured neighbour, and it
-/// is lost or contradicts that neighbour with a lower and uncertain zncc. fresh[i]: measured in the last
-/// wave.
+/// is lost or contradicts that neighbour with a lower and uncertain zncc. Points that show mere noise were
+/// given up as flat. fresh[i]: measured in the last wave.
 template <typename Points, typename Fresh, typename Index>
 DIC_HOST_DEVICE bool needs_recovery(const Points& points, const Fresh& fresh, Index i) {
   bool beside_fresh = false, contradicts = false;
   points.for_each_neighbour(i, [&](Index n) { beside_fresh = beside_fresh || fresh[n]; });
   if (!beside_fresh || !points.trackable(i)) return false;  // most points end here: the cheapest test first
-  if (points.status(i) != Status::ok) return true;
+  if (points.status(i) != Status::ok) return points.status(i) != Status::flat;
   if (points.zncc(i) >= kCertain) return false;
   points.for_each_neighbour(i, [&](Index n) {
     contradicts = contradicts ||

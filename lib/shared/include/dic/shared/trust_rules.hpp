@@ -77,14 +77,26 @@ struct ValueClasses {
     std::memcpy(&value, &bits, sizeof value);
     return value;
   }
-  /// The median of the values counted in `counts`, one count per class; 0 if there are none.
+  /// The median, and the lower quartile, of the values counted in `counts`, one count per class; 0 if there
+  /// are none.
   template <typename Count>
   DIC_HOST_DEVICE static float median(const Count* counts) {
+    return above_share(counts, 2);
+  }
+  template <typename Count>
+  DIC_HOST_DEVICE static float lower_quartile(const Count* counts) {
+    return above_share(counts, 4);
+  }
+
+ private:
+  /// The end of the first class up to which there are more than 1 / parts of all values.
+  template <typename Count>
+  DIC_HOST_DEVICE static float above_share(const Count* counts, int parts) {
     std::int64_t total = 0, below = 0;
     for (int k = 0; k < kCount; ++k) total += counts[k];
     for (int k = 0; k < kCount && total > 0; ++k) {
       below += counts[k];
-      if (2 * below > total) return end(k);
+      if (parts * below > total) return end(k);
     }
     return 0;
   }
@@ -109,8 +121,19 @@ DIC_HOST_DEVICE inline float contrast_of(float zncc, float residual) {
 /// match, if the noise is a fixed pattern of the camera. A texture whose zncc is 0.6 by the noise of the
 /// frame has 1.2 times as much contrast, a better one more.
 inline constexpr float kNoiseContrast = 0.9f;
+DIC_HOST_DEVICE constexpr bool is_noise_only(float contrast, float normal_residual) {
+  return contrast < kNoiseContrast * normal_residual;
+}
 DIC_HOST_DEVICE inline bool is_noise_only(float zncc, float residual, const FrameLevel& level) {
-  return contrast_of(zncc, residual) < kNoiseContrast * level.residual;
+  return is_noise_only(contrast_of(zncc, residual), level.residual);
+}
+
+/// True if the certain points (kCertain) that the first step of the starts has measured are enough to know
+/// which subsets show mere noise: the area of a large group, and a quarter of all trackable points. The
+/// lower quartile of their residuals is the normal residual then. It is hardly above the median of the
+/// finished frame, so that the points given up here would become flat at its end, whatever they match.
+DIC_HOST_DEVICE constexpr bool knows_noise(std::int64_t certain, std::int64_t trackable, std::int64_t large) {
+  return certain >= large && 4 * certain >= trackable;
 }
 
 /// True if a residual is explained by the usual causes. Weak texture always has a small residual; its zncc
