@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(point_threads)
   for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
     const float score = exists ? starts[i].score : -1;
     const bool selected = score >= scores.least && score < scores.below && points.status(i) != Status::ok &&
-                          points.trackable(i);
+                          points.status(i) != Status::flat && points.trackable(i);
     RefineTask task;
     if (selected) task = task_from(i, starts[i], order);
     append_task(selected, task, list);

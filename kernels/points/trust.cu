@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "points/points.cuh"
+#include "points/value_counts.cuh"
 
 // Groups of points are found by union-find: the parent of a member has a lower index, and the first member of
 // a group is its own parent, whatever the order in which threads unite them. First, the groups within each
@@ -475,50 +476,13 @@ __global__ void __launch_bounds__(point_threads) count_classes(const __grid_cons
   });
 }
 
-/// First lane at which the sum over lanes exceeds half of a total, -1 if there is none. below: sum before all
-/// lanes, then sum before the returned lane. All lanes of a warp must call it.
-__device__ int lane_of_median(int own, int total, int& below) {
-  const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  int up_to_own = own;
-  for (int offset = 1; offset < warp_size; offset *= 2) {
-    const int before = __shfl_up_sync(all_lanes, up_to_own, offset);
-    if (lane >= offset) up_to_own += before;
-  }
-  const unsigned beyond = __ballot_sync(all_lanes, 2 * (std::int64_t{below} + up_to_own) > total);
-  const int found = __ffs(static_cast<int>(beyond)) - 1;
-  below += __shfl_sync(all_lanes, up_to_own - own, max(found, 0));
-  return found;
-}
-
-/// As track::ValueClasses::median, by the lanes of a warp.
-__device__ float median_of(const std::int32_t* counts) {
-  constexpr int of_lane = classes / warp_size, part = of_lane / warp_size;
-  const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const auto sum = [counts](int first, int n) {
-    int all = 0;
-#pragma unroll 16
-    for (int k = 0; k < n; ++k) all += counts[first + k];
-    return all;
-  };
-  const int own = sum(lane * of_lane, of_lane);
-  const int total = __reduce_add_sync(all_lanes, own);
-  int below = 0;
-  const int owner = lane_of_median(own, total, below);
-  if (owner < 0) return 0;
-  const int first =
-      owner * of_lane + part * lane_of_median(sum(owner * of_lane + part * lane, part), total, below);
-  int k = first;
-  while (2 * std::int64_t{below += counts[k]} <= total) ++k;
-  return track::ValueClasses::end(k);
-}
-
 /// Finds the medians of both kinds of values: one block, a warp for each.
 __global__ void __launch_bounds__(2 * warp_size) find_level(const __grid_constant__ TrustArguments args) {
   if (threadIdx.x < warp_size) {
-    const float residual = median_of(args.state.residuals);
+    const float residual = quantile_of<2>(args.state.residuals);
     if (threadIdx.x == 0) args.state.level->residual = residual;
   } else {
-    const float misfit = median_of(args.state.misfits);
+    const float misfit = quantile_of<2>(args.state.misfits);
     if (threadIdx.x == warp_size) args.state.level->misfit = misfit;
   }
 }

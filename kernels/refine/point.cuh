@@ -213,8 +213,7 @@ class Point {
   __device__ Status status_before_iteration() {
     const bool slow =
         p_.state.iterations >= icgn::float_iterations && Variant::leaves(p_.from_start, p_.state.iterations);
-    if (slow || p_.state.iterations >= args_.max_iterations)
-      return p_.zncc < args_.min_zncc ? Status::low_correlation : Status::not_converged;
+    if (slow || p_.state.iterations >= args_.max_iterations) return unfinished();
     if (!near_start()) return Status::diverged;
     if (!inside_current()) return is_finite(p_.state.displacement) ? Status::out_of_image : Status::diverged;
     p_.state.rows_of_block = Variant::rows_of_block(args_, p_.state, false, sigma());
@@ -252,9 +251,17 @@ class Point {
       return pending;
     }
     if (p_.converged) p_.zncc = clamped(1 - p_.misfit);
+    if constexpr (Variant::exact)  // others do not decide what has no end within a few iterations
+      if (!p_.converged && iteration >= icgn::patience(args_.max_iterations, args_.tasks.are_parts) &&
+          icgn::is_stuck<Real>(iteration, args_.max_iterations, p_.last_step, p_.step_before,
+                               args_.tolerance))
+        return unfinished();
     return move(step);
   }
 
+  __device__ Status unfinished() const {
+    return p_.zncc < args_.min_zncc ? Status::low_correlation : Status::not_converged;
+  }
   __device__ const RefineTask& task() const { return args_.tasks.first[p_.task]; }
   __device__ const PreparedSubset& subset() const { return args_.subsets[p_.state.point]; }
   __device__ Real radius() const { return static_cast<Real>(args_.schedule.subset / 2); }

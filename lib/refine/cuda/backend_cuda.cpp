@@ -172,7 +172,7 @@ class CudaBackend final : public Backend {
     tasks_.resize(count);
     for (std::size_t k = 0; k < count; ++k)
       tasks_[k] = task_of(batch.points[first + k], truncated(batch.starts[first + k], options_.order));
-    run_tasks(options_, reference_,
+    run_tasks(options_, false, reference_,
               {static_cast<PreparedSubset*>(subsets_.data()), static_cast<float*>(matrices_.data())},
               batch.results.subspan(first, count));
   }
@@ -209,39 +209,44 @@ class CudaBackend final : public Backend {
     kernels::launch_prepare_parts(reference, options_, n, number, {prepared, own}, stream_.handle());
     RefineOptions few = options_;
     few.max_iterations = batch.max_iterations;
-    run_tasks(few, reference, {prepared, own}, batch.results.subspan(first, count));
+    run_tasks(few, true, reference, {prepared, own}, batch.results.subspan(first, count));
   }
 
   /// Refines all of `tasks_`.
-  void run_tasks(const RefineOptions& options, const kernels::RefineReference& reference,
+  void run_tasks(const RefineOptions& options, bool are_parts, const kernels::RefineReference& reference,
                  const kernels::PreparedSubsets& prepared, std::span<RefinedPoint> refined) {
     const std::size_t count = tasks_.size();
     results_.resize(count);
     auto* tasks = reserve<RefineTask>(device_tasks_, count);
     auto* results = reserve<RefineResult>(device_results_, count);
     kernels::upload(tasks, tasks_.data(), count * sizeof(RefineTask), stream_);
-    kernels::launch_refine({reference, coefficients_}, options, prepared,
-                           {tasks, static_cast<std::int64_t>(count)}, results, stream_);
-    measure_without_saturated(options, {.reference = saturated_reference_.found(),
-                                        .current = saturated_current_.found(),
-                                        .roi = roi_on_device_,
-                                        .masks = {reference.masks.words, options.subset},
-                                        .subsets = prepared.subsets,
-                                        .tasks = tasks,
-                                        .results = results,
-                                        .count = static_cast<std::int64_t>(count)});
+    kernels::launch_refine(
+        {reference, coefficients_}, options, prepared,
+        {.first = tasks, .max_count = static_cast<std::int64_t>(count), .are_parts = are_parts}, results,
+        stream_);
+    measure_without_saturated(options, are_parts,
+                              {.reference = saturated_reference_.found(),
+                               .current = saturated_current_.found(),
+                               .roi = roi_on_device_,
+                               .masks = {reference.masks.words, options.subset},
+                               .subsets = prepared.subsets,
+                               .tasks = tasks,
+                               .results = results,
+                               .count = static_cast<std::int64_t>(count)});
     kernels::download(results_.data(), results, count * sizeof(RefineResult), stream_);
     stream_.synchronize("refinement");
     for (std::size_t k = 0; k < count; ++k) refined[k] = point_of(tasks_[k], results_[k]);
   }
 
   /// Refines subsets with saturated pixels again without these.
-  void measure_without_saturated(const RefineOptions& options, const kernels::SaturatedFrame& frame) {
+  void measure_without_saturated(const RefineOptions& options, bool are_parts,
+                                 const kernels::SaturatedFrame& frame) {
     const auto refine_parts = [&](const UnsaturatedParts& parts) {
       kernels::RefineReference without = reference_;
       without.masks = parts.masks;
       without.grid_columns = 0;
-      const kernels::RefineTasks tasks{parts.tasks.first, parts.tasks.max_count};
+      const kernels::RefineTasks tasks{
+          .first = parts.tasks.first, .max_count = parts.tasks.max_count, .are_parts = are_parts};
       kernels::launch_prepare_parts(without, options, tasks.max_count, parts.tasks.count_on_device,
                                     parts.prepared, stream_.handle());
       kernels::launch_refine({without, coefficients_}, options, parts.prepared, tasks, parts.results,

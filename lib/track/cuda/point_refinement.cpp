@@ -31,6 +31,15 @@ void PointRefinement::start_over() {
                                 {workspace_.tasks(), lists_.count(PointLists::tasks)}, stream_.handle());
   refine(PointLists::tasks, &workspace_.most_refined);
   accept(PointLists::tasks);
+  give_up_noise();
+}
+
+void PointRefinement::give_up_noise() {
+  kernels::launch_count_certain(points_, frame_.reference.tracked(), workspace_.noise_counts(),
+                                stream_.handle());
+  kernels::launch_give_up_noise(points_, halo_.sum_noise_counts(),
+                                large_group(options_.subset, context_.options().step),
+                                frame_.reference.tracked(), workspace_.fresh(), stream_.handle());
 }
 
 void PointRefinement::refine_starts(int step) {

@@ -40,6 +40,7 @@ class PointRefinement {
   kernels::RefineTasks listed(PointLists::Name count) const;
   void refine(PointLists::Name count, kernels::Event* most_done = nullptr);
   void accept(PointLists::Name count);
+  void give_up_noise();
 
   TrackerContext& context_;
   const RefineOptions& options_;

@@ -16,6 +16,11 @@ class RefinementWorkspace {
   /// Flags by point: 1 if the last refinement measured it.
   std::uint8_t* fresh() { return fresh_.get(); }
   NeighbourSupport* supports() { return supports_.get(); }
+  /// Memory for the counts of this GPU, of several GPUs, and for their sums.
+  std::int32_t* noise_counts() { return noise_counts_.reserve<std::int32_t>(kernels::NoiseCounts::kCount); }
+  std::int32_t* gathered_counts(int gpus) {
+    return gathered_counts_.reserve<std::int32_t>((gpus + 1) * std::int64_t{kernels::NoiseCounts::kCount});
+  }
 
   kernels::Event most_refined;  ///< most points of a frame are refined; the GPU is partly free from then on
   kernels::Event finished;      ///< all points of a frame are refined
@@ -42,6 +47,7 @@ class RefinementWorkspace {
   Array<kernels::RefineResult> results_;
   Array<std::uint8_t> fresh_;
   Array<NeighbourSupport> supports_;
+  kernels::DeviceBuffer noise_counts_, gathered_counts_;
 };
 
 }  // namespace dic::track::cuda

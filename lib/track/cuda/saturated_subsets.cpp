@@ -10,8 +10,10 @@ void SaturatedSubsets::run(ImageAccess& images, const ReferenceImage& reference,
     without.planes.masks = parts.masks;
     const ReferenceSubsets prepared{subsets.x, subsets.y, parts.tasks.max_count, parts.prepared.subsets,
                                     parts.prepared.matrices};
-    images.prepare_parts(without, prepared, parts.tasks, stream);
-    images.refine(without, current, prepared, parts.tasks, parts.results, stream, nullptr);
+    kernels::RefineTasks again = parts.tasks;
+    again.are_parts = tasks.are_parts;
+    images.prepare_parts(without, prepared, again, stream);
+    images.refine(without, current, prepared, again, parts.results, stream, nullptr);
   };
   refinement_.run({.reference = reference.frame.saturated(),
                    .current = current.saturated(),

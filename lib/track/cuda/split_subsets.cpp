@@ -99,8 +99,11 @@ void SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& c
   ReferenceImage of_parts = reference.image();
   of_parts.planes.masks = kernels::PixelMasks(parts.masks, options_.subset);
   images_->prepare_parts(of_parts, subsets, {parts.tasks, n, parts.count}, stream);
-  const kernels::RefineTasks tasks{
-      .first = parts.tasks, .max_count = n, .most_residuals = parts.most_residuals, .in_background = true};
+  const kernels::RefineTasks tasks{.first = parts.tasks,
+                                   .max_count = n,
+                                   .most_residuals = parts.most_residuals,
+                                   .are_parts = true,
+                                   .in_background = true};
   auto* results = static_cast<kernels::RefineResult*>(results_.data());
   images_->refine(of_parts, current, subsets, tasks, results, stream, nullptr);
   saturated_.run(*images_, of_parts, current, subsets, tasks, results, stream);

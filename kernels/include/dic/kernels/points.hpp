@@ -11,6 +11,7 @@
 #include <dic/shared/correlation.hpp>
 #include <dic/shared/point_range.hpp>
 #include <dic/shared/track_rules.hpp>
+#include <dic/shared/trust_rules.hpp>
 #include <span>
 
 /// The points of a frame between search, refinement and field: starts, recovery, statuses, by the rules of
@@ -125,8 +126,8 @@ void launch_initial_tasks(const GridPoints& points, const PointStart* starts, fl
 struct ScoreRange {
   float least, below;
 };
-/// Queues one task for every trackable point that is not measured and whose start has a score in the range.
-/// tasks.tasks null: the points are only counted.
+/// Queues one task for every trackable point that is neither measured nor given up as flat, and whose start
+/// has a score in the range. tasks.tasks null: the points are only counted.
 void launch_tasks_from_starts(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
                               const ScoreRange& scores, int order, const TaskList& tasks,
                               StreamHandle stream);
@@ -135,6 +136,22 @@ void launch_tasks_from_starts(const GridPoints& points, const TrackedPoint* trac
 /// point. fresh: [count], 1 if the point is measured by its new result, otherwise 0.
 void launch_accept_results(const GridPoints& points, const RefineTasks& tasks, const RefineResult* results,
                            TrackedPoint* tracked, std::uint8_t* fresh, StreamHandle stream);
+
+/// Counts that tell which subsets show mere noise (track::knows_noise): of the certain points, by the class
+/// of their residual, then of the trackable points.
+struct NoiseCounts {
+  static constexpr int kCount = track::ValueClasses::kCount + 1;
+  static constexpr std::size_t kBytes = kCount * sizeof(std::int32_t);
+};
+/// Queues counting the own points. counts: [NoiseCounts::kCount].
+void launch_count_certain(const GridPoints& points, const TrackedPoint* tracked, std::int32_t* counts,
+                          StreamHandle stream);
+/// Queues the sums of the counts of several GPUs. parts: [copies, NoiseCounts::kCount].
+void launch_add_counts(const std::int32_t* parts, int copies, std::int32_t* sums, StreamHandle stream);
+/// Queues giving up the own points that show mere noise: their status becomes flat, and they are not fresh.
+/// Gives up none if the counts are too small. large: see track::large_group.
+void launch_give_up_noise(const GridPoints& points, const std::int32_t* counts, std::int64_t large,
+                          TrackedPoint* tracked, std::uint8_t* fresh, StreamHandle stream);
 
 /// Points in the memory of another GPU.
 struct HaloSource {

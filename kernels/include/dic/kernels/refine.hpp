@@ -145,6 +145,8 @@ struct RefineTasks {
   /// Largest residuals that are worth refining, by subset, grey levels (see icgn::is_hopeless); null: no
   /// limit.
   const float* most_residuals = nullptr;
+  /// True if the subsets are parts of others (see icgn::patience).
+  bool are_parts = false;
   /// True if other work fills the device and these tasks are not urgent: they use few blocks, so that the
   /// other work gives up little of the device.
   bool in_background = false;

@@ -126,9 +126,13 @@ void BandedImages::refine(const ReferenceImage& reference, const DeviceFrame& cu
     auto* own = tasks_.reserve<kernels::RefineTask>(count);
     auto* found = results_.reserve<kernels::RefineResult>(count);
     kernels::launch_gather_tasks(listed, tasks.first, part->current.first, own, stream.handle());
-    kernels::launch_refine(
-        {some, coefficients(current, part->current, stream)}, options_, {subsets.prepared, subsets.matrices},
-        {.first = own, .max_count = part->count, .most_residuals = tasks.most_residuals}, found, stream);
+    kernels::launch_refine({some, coefficients(current, part->current, stream)}, options_,
+                           {subsets.prepared, subsets.matrices},
+                           {.first = own,
+                            .max_count = part->count,
+                            .most_residuals = tasks.most_residuals,
+                            .are_parts = tasks.are_parts},
+                           found, stream);
     kernels::launch_scatter_results(listed, found, refinements, reference.planes.layout, results,
                                     stream.handle());
   }

@@ -49,6 +49,25 @@ void HaloExchange::read() {
   own_.gpu.halo().halo_read.record(stream);
 }
 
+const std::int32_t* HaloExchange::sum_noise_counts() {
+  const std::int32_t* own = own_.gpu.refinement().noise_counts();
+  if (frames_.size() == 1) return own;
+  const kernels::Stream& stream = own_.gpu.stream();
+  own_.gpu.halo().results_written.record(stream);
+  team_.barrier();
+  const int gpus = static_cast<int>(frames_.size());
+  std::int32_t* all = own_.gpu.refinement().gathered_counts(gpus);
+  for (int rank = 0; rank < gpus; ++rank) {
+    GpuContext& other = frames_[rank].gpu;
+    stream.wait(other.halo().results_written);
+    kernels::copy_between(all + rank * kernels::NoiseCounts::kCount, other.refinement().noise_counts(),
+                          kernels::NoiseCounts::kBytes, stream.handle());
+  }
+  std::int32_t* sums = all + gpus * kernels::NoiseCounts::kCount;
+  kernels::launch_add_counts(all, gpus, sums, stream.handle());
+  return sums;
+}
+
 void HaloExchange::wait_until_read() {
   if (frames_.size() == 1) return;
   team_.barrier();

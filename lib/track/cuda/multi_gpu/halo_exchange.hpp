@@ -19,6 +19,8 @@ class HaloExchange {
   void read();
   /// Makes queued work wait until the other GPUs have read the own points, which may then be overwritten.
   void wait_until_read();
+  /// Queues adding up the noise counts of all GPUs. Returns where their sums will be.
+  const std::int32_t* sum_noise_counts();
   /// The sum over all GPUs.
   std::int64_t sum(std::int64_t own) { return team_.sum(own); }
 
