@@ -281,7 +281,7 @@ void Conditioning::choose_map(ImageView reference, bool keep_scale) {
     const auto most =
         std::ssize(counts) - 1 - (std::find_if(counts.rbegin(), counts.rend(), is_there) - counts.rbegin());
     if (is_two_valued(counts, std::int64_t{reference.width} * reference.height, least, most)) {
-      maps_ = true;
+      maps_ = two_valued_ = true;
       most_ -= 1;
       return;
     }

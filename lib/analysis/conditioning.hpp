@@ -23,6 +23,8 @@ class Conditioning {
   Image operator()(ImageView image) const;
   /// Grey levels of corrected images per grey level of the camera.
   double gain() const { return gain_; }
+  /// True if nearly all pixels of the reference are black or white.
+  bool two_valued() const { return two_valued_; }
   /// Number of pixels that are replaced, because they stand out of their surroundings as no optics can show.
   std::int64_t defects() const { return std::ssize(defects_); }
 
@@ -42,7 +44,7 @@ class Conditioning {
   Image corrected(ImageView image) const;
 
   core::ThreadPool& pool_;
-  bool maps_ = false;
+  bool maps_ = false, two_valued_ = false;
   double gain_ = 1, offset_ = 0;  ///< grey = gain * grey + offset
   double most_ = 0;               ///< largest grey after the map, for integer types
   std::vector<Defect> defects_;

@@ -91,6 +91,20 @@ double variance_after(double smoothing) {
   return along_axis * along_axis;
 }
 
+/// Variance of a subset's displacement by lines that are displaced in both images, px^2. Lines count by their
+/// slopes, so that a few of them count most.
+float line_variance(double jitter, int subset) {
+  constexpr double uneven = 1.2;
+  return static_cast<float>(2 * uneven * jitter * jitter / subset);
+}
+
+/// Variance of a camera's pattern as it pulls subsets, grey levels^2. The share of it is the measured one
+/// (blobs of 1.2 to 3.5 px): the spline and the shape function follow a part of the pattern.
+float pattern_variance(double pattern) {
+  constexpr double share = 0.75;
+  return static_cast<float>(share * pattern * pattern);
+}
+
 template <typename T>
 double noise_variance(const ImageView& image, const NoisePatch& patch) {
   constexpr int reach = NoisePatch::kReach;
@@ -159,7 +173,7 @@ track::NoiseModel noise_model(const TrackOptions& options, const ImageView& imag
   track::NoiseModel model;
   model.width = image.width;
   model.height = image.height;
-  const double filtered = loss_by_smoothing(options.refine.smoothing);
+  const double filtered = loss_by_smoothing(options.refine.smoothing) * options.refine.below_mosaic;
   model.reference = reference * filtered;
   model.current = current * filtered;
   model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
@@ -180,6 +194,10 @@ track::NoiseModel noise_model(const TrackOptions& options, const ImageView& imag
   model.bias_u = options.refine.interpolation_bias_u;
   model.bias_v = options.refine.interpolation_bias_v;
   model.edge_gradient = options.refine.edge_gradient;
+  model.lines_u = line_variance(options.refine.row_jitter, options.refine.subset);
+  model.lines_v = line_variance(options.refine.column_jitter, options.refine.subset);
+  model.pattern_u = pattern_variance(options.refine.column_pattern);
+  model.pattern_v = pattern_variance(options.refine.row_pattern);
   model.radius = options.refine.subset / 2;
   if (options.bending_in_sigma)
     model.mean_square = mean_square_distance(options.refine.weights, options.refine.subset);

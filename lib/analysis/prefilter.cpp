@@ -161,7 +161,7 @@ ImageView Prefilter::view_of(ImageView image) const {
 
 TrackOptions Prefilter::for_backend(TrackOptions options) const {
   options.refine.smoothing = sigma_;
-  options.refine.smooth_noise_factor = sigma_factor_;
+  options.refine.smooth_noise_factor *= sigma_factor_;
   if (options.noise) *options.noise *= noise_gain_;
   return options;
 }

@@ -16,6 +16,9 @@ constexpr double kFalseTorn = 1e-3;  // share of false points if bodies move apa
 constexpr double kLost = 1e-3;       // share of the points that can be measured
 constexpr double kLostTurned = 1e-2;
 constexpr double kLostTorn = 5e-2;  // a subset with two motions may have too few pixels of its own
+// The same where a camera changes the texture itself, which makes points uncertain.
+constexpr double kFalseCamera = 3e-3, kLostCamera = 5e-2;
+constexpr Bounds::Range kScatterCamera{0.6, 1.3};
 constexpr Bounds::Range kScatter{0.9, 1.25};
 constexpr Bounds::Range kScatterNoise{0.9, 1.1};
 
@@ -500,8 +503,73 @@ Change defective(double share) {
   };
 }
 
+/// Changes every grey value by what add(x, y) gives for a frame.
+template <typename Add>
+Image with_added(const Image& image, const Add& add) {
+  Image out = copy_of(image);
+  for (int y = 0; y < out.height(); ++y)
+    for (int x = 0; x < out.width(); ++x) {
+      std::uint8_t& grey = out.row<std::uint8_t>(y)[x];
+      grey = static_cast<std::uint8_t>(std::lround(std::clamp(grey + add(x, y), 0.0, 255.0)));
+    }
+  return out;
+}
+
+std::vector<double> normal_values(std::size_t count, double sd, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> gauss(0, sd);
+  std::vector<double> values(count);
+  for (double& value : values) value = gauss(random);
+  return values;
+}
+
+/// Noise after a 3x3 filter, with a standard deviation of 2.25 grey levels.
+Change filtered_noise(std::uint64_t seed) {
+  return [seed](const Image& image, int frame) {
+    const int width = image.width(), height = image.height();
+    const std::vector<double> white =
+        normal_values(static_cast<std::size_t>(width) * height, 6, seed + static_cast<std::uint64_t>(frame));
+    return with_added(image, [&](int x, int y) {
+      double noise = 0;
+      for (int j = -1; j <= 1; ++j)
+        for (int i = -1; i <= 1; ++i)
+          noise += (2 - std::abs(i)) * (2 - std::abs(j)) / 16.0 *
+                   white[(y + j + height) % height * width + (x + i + width) % width];
+      return noise;
+    });
+  };
+}
+
+/// A grey value that each column and each row adds, the same in every frame.
+Change pattern_of_lines(double sd) {
+  return [sd](const Image& image, int) {
+    const std::vector<double> columns = normal_values(image.width(), sd, 12),
+                              rows = normal_values(image.height(), sd, 13);
+    return with_added(image, [&](int x, int y) { return columns[x] + rows[y]; });
+  };
+}
+
+/// Rows that are displaced along x, in every frame anew; read by cubic convolution.
+Change jitter_of_rows(double sd, std::uint64_t seed) {
+  return [sd, seed](const Image& image, int frame) {
+    const std::vector<double> shifts =
+        normal_values(image.height(), sd, seed + 100 + static_cast<std::uint64_t>(frame));
+    return with_added(image, [&](int x, int y) {
+      const std::uint8_t* row = image.row<std::uint8_t>(y);
+      const double at = x - shifts[y], whole = std::floor(at), t = at - whole;
+      const double weights[4] = {((-0.5 * t + 1) * t - 0.5) * t, (1.5 * t - 2.5) * t * t + 1,
+                                 ((-1.5 * t + 2) * t + 0.5) * t, (0.5 * t - 0.5) * t * t};
+      double grey = -row[x];
+      for (int k = 0; k < 4; ++k)
+        grey += weights[k] * row[std::clamp(static_cast<int>(whole) + k - 1, 0, image.width() - 1)];
+      return grey;
+    });
+  };
+}
+
 std::vector<Case> camera(const Options& options) {
-  const SynthOptions noisy = shifted(options, 0.4, 0.2);
+  const SynthOptions noisy = shifted(options, 0.4, 0.2), clean = shifted(options, 0.4, 0.2, 0);
+  const Bounds rough{.false_ok = kFalseCamera, .lost = kLostCamera, .scatter = kScatterCamera};
   SynthOptions glare = shifted(options, 2.3, 0.2);
   glare.glare = 0.05;
   const Bounds usual = continuous(kScatter);
@@ -516,6 +584,15 @@ std::vector<Case> camera(const Options& options) {
                                  grey_by_grey<std::uint16_t>([](double grey) { return 60000 + grey; })));
   cases.push_back(seen_by_camera(make("kelvin, 295 +- 1", noisy, usual),
                                  grey_by_grey<float>([](double grey) { return 295 + 0.01 * (grey - 128); })));
+  cases.push_back(
+      seen_by_camera(make("two values", clean, rough),
+                     grey_by_grey<std::uint8_t>([](double grey) { return grey > 128 ? 255 : 0; })));
+  cases.push_back(
+      seen_by_camera(make("noise after a 3x3 filter", clean, rough), filtered_noise(options.seed)));
+  cases.push_back(
+      seen_by_camera(make("rows and columns add 3 grey levels", noisy, rough), pattern_of_lines(3)));
+  cases.push_back(seen_by_camera(make("each row is displaced by 0.3 px", clean, rough),
+                                 jitter_of_rows(0.3, options.seed)));
   return cases;
 }
 
@@ -706,7 +783,8 @@ std::vector<Suite> make_suites() {
       {"periodic", "rows and columns of dots", "the true period, or none", periodic, usual},
       {"repeats", "textures that repeat themselves, far and near", "the smallest motion, or none", repeats,
        usual},
-      {"camera", "defective pixels, ceilings, large offsets", "cameras and files do that", camera, usual},
+      {"camera", "defective pixels, ceilings, offsets, noise that is not white", "cameras and files do that",
+       camera, usual},
       {"textureless", "grey that rises evenly", "nothing can be measured", textureless, usual},
       {"unrelated", "images of different specimens", "nothing can be measured", unrelated, usual},
       {"sequences", "sequences, by reference strategy", "errors of steps are correlated", sequences, usual},

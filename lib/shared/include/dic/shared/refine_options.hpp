@@ -42,6 +42,15 @@ struct RefineOptions {
   /// Mean squared gradient, grey levels^2 per px^2, of a reference with edges that are sharper than its
   /// pixels; 0: no such edges. They count in sigma.
   double edge_gradient = 0;
+  /// Standard deviations by which each row of the images is displaced along x and each column along y, px, as
+  /// in scanned images; they count in sigma.
+  double row_jitter = 0, column_jitter = 0;
+  /// Standard deviations of a grey value that each column and each row of a camera adds to all images; they
+  /// count in sigma.
+  double column_pattern = 0, row_pattern = 0;
+  /// Ratio of the noise of an image to what its fourth differences show: below 1 if a colour camera's mosaic
+  /// of pixels shows in them.
+  double below_mosaic = 1;
   /// One sentence per problem; empty when all is well.
   DIC_API std::vector<std::string> validate() const;
 };

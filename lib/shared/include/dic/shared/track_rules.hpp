@@ -368,6 +368,23 @@ DIC_HOST_DEVICE inline Components bias_variance(const ShapeParameters& shape, co
   return {square_u * u * u, square_v * v * v};
 }
 
+/// Variance of a displacement by what a camera does to rows and columns, px^2, beyond its variance by noise.
+/// A pattern that stays in place pulls points back by the slope of its autocorrelation, here an envelope of
+/// that of white patterns, over the mean squared gradient of the texture.
+DIC_HOST_DEVICE inline Components camera_variance(const ShapeParameters& shape, const Components& unit,
+                                                  const Covariance& noise, const NoiseModel& model) {
+  const float pixels = (2.0F * model.radius + 1) * (2.0F * model.radius + 1);
+  const auto along = [pixels](double displacement, float pattern, float unit_sigma, float lines,
+                              float known) {
+    const auto apart = static_cast<float>(std::abs(displacement));
+    const float slope = std::fmin(std::fmin(2.9F * apart, 1.37F), 1 / std::fmax(apart, 0.1F));
+    const float pull = 0.5F * pixels * unit_sigma * unit_sigma * pattern * slope;
+    return std::fmax(lines - known, 0.0F) + pull * pull;
+  };
+  return {along(shape.u, model.pattern_u, unit.u, model.lines_u, noise.uu),
+          along(shape.v, model.pattern_v, unit.v, model.lines_v, noise.vv)};
+}
+
 /// Standard deviations of a displacement, px.
 struct Sigmas {
   float u = 0, v = 0;
@@ -411,8 +428,9 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
   const Components bias = bias_variance(shape, model, is_first ? now.uu + now.vv : 0.0F);
   const float unit_u = point.unit_sigma_u, unit_v = point.unit_sigma_v;
   const Components edges{unit_u * unit_u * noise.edges_u, unit_v * unit_v * noise.edges_v};
-  const Components systematic{bend_variance(bend.u, now.uu) + bias.u + edges.u,
-                              bend_variance(bend.v, now.vv) + bias.v + edges.v};
+  const Components camera = camera_variance(shape, {unit_u, unit_v}, now, model);
+  const Components systematic{bend_variance(bend.u, now.uu) + bias.u + edges.u + camera.u,
+                              bend_variance(bend.v, now.vv) + bias.v + edges.v + camera.v};
   const Components steps =
       is_first ? Components{} : accumulated(before.mapped_by(shape), step.of_images, systematic);
   return {static_cast<float>(std::sqrt(all.uu + systematic.u + steps.u + least)),

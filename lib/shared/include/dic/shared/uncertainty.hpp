@@ -92,6 +92,8 @@ struct NoiseModel {
   /// Mean squared gradient, grey levels^2 per px^2, of a reference whose edges are sharper than its pixels;
   /// 0: no such edges.
   float edge_gradient = 0;
+  float lines_u = 0, lines_v = 0;      ///< variance by displaced rows and columns, px^2
+  float pattern_u = 0, pattern_v = 0;  ///< variance of a camera's pattern of columns and rows, grey levels^2
   float most_share = 0;  ///< largest accepted share of noise in the Gauss-Newton matrix
   float correlated = 1;  ///< RefineOptions::smooth_noise_factor
   float inflation = 1;   ///< factor of a displacement's variance by the other shape parameters
@@ -145,12 +147,22 @@ DIC_HOST_DEVICE float few_blobs(const Refined& point, float variance, const Nois
 /// Factor of the displacement variance of a misfit over that of noise with the same variance: a misfit varies
 /// over the size of a blob, not from pixel to pixel. It cancels inside the subset; the rest grows with the
 /// ratio of blob to subset. The constant was measured with blurs.
-template <typename Refined>
-DIC_HOST_DEVICE float misfit_weight(const Refined& point, const NoiseModel& model) {
+/// square: see squared_blob.
+DIC_HOST_DEVICE inline float misfit_weight(float square, const NoiseModel& model) {
   const float subset = 2 * model.radius + 1;
-  const float square = squared_blob(point, model);
   const float weight = 6.7F * subset * subset * square * std::sqrt(square);
   return std::fmin(std::fmax(weight, 1.0F), 16.0F);
+}
+
+/// This factor for noise that a camera's filter has correlated, of which the fourth differences of an image
+/// see little. excess: variance of the residual over what they expect; up to 3, a change of the light may
+/// explain it. For a Gaussian low-pass, the power at low frequencies and the square of its width, px^2,
+/// follow from the logarithm; gradients of blobs much larger than the filter meet all of this power.
+DIC_HOST_DEVICE inline float correlation_weight(float square, float excess, const NoiseModel& model) {
+  const float subset = 2 * model.radius + 1, blob = subset * subset * square, log = std::log(excess);
+  const float counts = std::fmin(std::fmax(2 * log - 2, 0.0F), log);
+  const float part = blob / (blob + 0.125F * counts);
+  return (1 + 1.25F * counts) * part * part;
 }
 
 /// Residual of a spline at edges that are sharper than the pixels, grey levels^2.
@@ -210,9 +222,10 @@ DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParamet
   noise.reference = std::sqrt(std::fmin(variance, std::fmax(of_reference, 0.0F)));
   if (!(variance > expected)) return noise;
   const float share = 1 - expected / variance, rest = 1 - point.zncc;
-  const float weight = misfit_weight(point, model);
+  const float square = squared_blob(point, model), excess = variance / expected;
+  const float weight = std::fmax(misfit_weight(square, model), correlation_weight(square, excess, model));
   noise.images = model.correlated * std::sqrt(expected);
-  noise.misfit = std::sqrt(variance / expected * (1 + share * (weight - 1))) / slope_after(share * rest);
+  noise.misfit = std::sqrt(excess * (1 + share * (weight - 1))) / slope_after(share * rest);
   return noise;
 }
 
