@@ -316,6 +316,21 @@ TEST(Stereo, WhatOnlyOneCameraSeesIsNotOk) {
   EXPECT_GT(ok, 250);
 }
 
+/// The subsets of the right images are so distorted that whole pixels hardly recognize them.
+TEST(Stereo, AMotionFarBeyondTheLastFrameIsFound) {
+  const CameraRig rig = rig_of(35);
+  const Mat still = about_y(0);
+  const Vec t = {8, 3, 0};  // 32 and 12 px
+  const Pair first = pair_of(rig, plane(still, {}), 71), second = pair_of(rig, plane(still, t), 73);
+  StereoTracker tracker(options_of(), rig, first.left, first.right);
+  const StereoFrame frame = tracker.track(second.left, second.right);
+  const StereoField& s = frame.field.stereo;
+  const Errors u = errors_of(frame.field, s.u, s.sigma_u, [&](std::size_t) { return t[0]; });
+  EXPECT_GT(u.n, 500);
+  EXPECT_LT(std::abs(u.bias), 0.0005);
+  EXPECT_LT(u.worst, 7);
+}
+
 TEST(Stereo, MisuseIsExplained) {
   const CameraRig rig = rig_of(20);
   const Pair first = pair_of(rig, plane(about_y(0), {}), 61);
