@@ -29,7 +29,7 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr float kMissingFloat = std::numeric_limits<float>::quiet_NaN();
 /// Angle from the normal of the surface, degrees, beyond which a point is not `ok`: no shape function follows
 /// a surface that turns away so fast, and the error is far larger than sigma.
-constexpr double kSteepest = 65;
+constexpr double kSteepest = 60;
 /// Share of the variance of a match that comes from the noise of the reference; both images are equally
 /// noisy.
 constexpr double kReferenceShare = 0.5;
@@ -158,8 +158,22 @@ class Surface {
       for (NodeValues<float>* zero : {&frame.field.sigma_u, &frame.field.sigma_v}) (*zero)[k] = 0;
       store_displacement(frame.field, k, Eigen::Vector3d::Zero(), PointCovariance::Zero());
     });
+    for_each_node([&](std::size_t k) {
+      if (has_values(frame.field.status[k]) && std::isnan(incidence_[k]) && is_beside_steep(k))
+        frame.field.status[k] = Status::low_correlation;
+    });
     check(frame, scratch);
     return frame;
+  }
+
+  /// True if the surface is too steep near a node whose own incidence is not known, at the edge of a body.
+  bool is_beside_steep(std::size_t k) const {
+    constexpr int kNear = 3;  // nodes
+    const int i = static_cast<int>(k % grid_->nx), j = static_cast<int>(k / grid_->nx);
+    for (int y = std::max(j - kNear, 0); y <= std::min(j + kNear, grid_->ny - 1); ++y)
+      for (int x = std::max(i - kNear, 0); x <= std::min(i + kNear, grid_->nx - 1); ++x)
+        if (incidence_[static_cast<std::size_t>(y) * grid_->nx + x] > kSteepest) return true;
+    return false;
   }
 
   /// Measures a point of a later frame.
