@@ -16,6 +16,7 @@
 #include "stereo/epipolar_check.hpp"
 #include "stereo/geometry.hpp"
 #include "stereo/surface_strain.hpp"
+#include "track/sequence.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic {
@@ -28,7 +29,7 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr float kMissingFloat = std::numeric_limits<float>::quiet_NaN();
 /// Angle from the normal of the surface, degrees, beyond which a point is not `ok`: no shape function follows
 /// a surface that turns away so fast, and the error is far larger than sigma.
-constexpr double kSteepest = 65;
+constexpr double kSteepest = 60;
 /// Share of the variance of a match that comes from the noise of the reference; both images are equally
 /// noisy.
 constexpr double kReferenceShare = 0.5;
@@ -120,6 +121,9 @@ class Surface {
     return frame;
   }
 
+  /// Derivative of the right by the left reference image point at every node.
+  const LocalMaps& maps_across() const { return right_reference_->neighbours.maps; }
+
   StereoFrame frame(const Match& left, const Match& right) {
     StereoFrame frame = begin(left, right);
     Scratch scratch = scratch_of();
@@ -154,8 +158,22 @@ class Surface {
       for (NodeValues<float>* zero : {&frame.field.sigma_u, &frame.field.sigma_v}) (*zero)[k] = 0;
       store_displacement(frame.field, k, Eigen::Vector3d::Zero(), PointCovariance::Zero());
     });
+    for_each_node([&](std::size_t k) {
+      if (has_values(frame.field.status[k]) && std::isnan(incidence_[k]) && is_beside_steep(k))
+        frame.field.status[k] = Status::low_correlation;
+    });
     check(frame, scratch);
     return frame;
+  }
+
+  /// True if the surface is too steep near a node whose own incidence is not known, at the edge of a body.
+  bool is_beside_steep(std::size_t k) const {
+    constexpr int kNear = 3;  // nodes
+    const int i = static_cast<int>(k % grid_->nx), j = static_cast<int>(k / grid_->nx);
+    for (int y = std::max(j - kNear, 0); y <= std::min(j + kNear, grid_->ny - 1); ++y)
+      for (int x = std::max(i - kNear, 0); x <= std::min(i + kNear, grid_->nx - 1); ++x)
+        if (incidence_[static_cast<std::size_t>(y) * grid_->nx + x] > kSteepest) return true;
+    return false;
   }
 
   /// Measures a point of a later frame.
@@ -427,15 +445,62 @@ std::vector<std::string> StereoOptions::validate() const {
   return found;
 }
 
+namespace stereo {
+namespace {
+
+/// Nodes beside the found ones that may be found too: neighbours support each other.
+constexpr int kMargin = 4;
+
+using Efforts = std::vector<track::Effort>;
+
+/// Efforts for frames to come: `found` where this field has values. Nodes far from these are lost for good:
+/// what the references lost has no position, and a background costs the longest searches.
+Efforts efforts_for(const Field& field, track::Effort found) {
+  const Grid& grid = field.grid();
+  Efforts efforts(field.status.size(), track::Effort::none);
+  for (std::size_t k = 0; k < efforts.size(); ++k) {
+    if (!has_values(field.status[k])) continue;
+    const int i = static_cast<int>(k % grid.nx), j = static_cast<int>(k / grid.nx);
+    for (int y = std::max(j - kMargin, 0); y <= std::min(j + kMargin, grid.ny - 1); ++y)
+      for (int x = std::max(i - kMargin, 0); x <= std::min(i + kMargin, grid.nx - 1); ++x) {
+        track::Effort& effort = efforts[static_cast<std::size_t>(y) * grid.nx + x];
+        effort = std::max(effort, track::Effort::neighbours);
+      }
+    efforts[k] = std::max(efforts[k], found);
+  }
+  return efforts;
+}
+
+/// Leaves points to their neighbours that a search by whole pixels cannot recognize, since the other camera
+/// sees their subsets too distorted. Only while most points are not: else nothing would notice large motions.
+void leave_distorted(const LocalMaps& maps, int subset, Efforts& efforts) {
+  constexpr double kMostDistorted = 1.5;  // root mean square over the subset, px
+  const double mean_square = (double(subset) * subset - 1) / 12;
+  const auto is_distorted = [&](std::size_t k) {
+    return mean_square * (maps[k] - Eigen::Matrix2f::Identity()).squaredNorm() >
+           kMostDistorted * kMostDistorted;
+  };
+  std::vector<std::size_t> distorted;
+  for (std::size_t k = 0; k < efforts.size(); ++k)
+    if (efforts[k] == track::Effort::search && is_distorted(k)) distorted.push_back(k);
+  if (2 * std::ssize(distorted) > std::ranges::count(efforts, track::Effort::search)) return;
+  for (const std::size_t k : distorted) efforts[k] = track::Effort::neighbours;
+}
+
+}  // namespace
+}  // namespace stereo
+
 struct StereoTracker::Impl {
+  using Sequence = track::Sequence;
+
   double largest_epipolar;
   TrackOptions options;  ///< options of the left images
   Image left_reference;  ///< kept until the first later left image
   Roi roi;
   core::ThreadPool pool;
-  int right_order;              ///< order of the subsets in the right images
-  Tracker right;                ///< tracker from the left reference to the right images
-  std::optional<Tracker> left;  ///< tracker from the left reference to the later left images
+  int right_order;                  ///< order of the subsets in the right images
+  std::unique_ptr<Sequence> right;  ///< from the left reference to the right images
+  std::unique_ptr<Sequence> left;   ///< from the left reference to the later left images
   stereo::Surface surface;
   StereoFrame reference;
 
@@ -447,18 +512,25 @@ struct StereoTracker::Impl {
         roi(region),
         pool(options.threads),
         right_order(options.refine.order),
-        right(right_options(), left_image, region),
-        surface(with_chosen(given), rig, std::make_shared<const Grid>(right.grid()), left_image, pool) {
+        right(std::make_unique<Sequence>(right_options(), left_image, region)),
+        surface(with_chosen(given), rig, std::make_shared<const Grid>(right->grid()), left_image, pool) {
     stereo::check_equal(left_image, right_image);
     stereo::check_size(left_image, rig, 0, "left");
     stereo::check_size(right_image, rig, 1, "right");
     reference = surface.reference(match_references(right_image, stop));
-    reference.seconds.prepare += right.prepare_seconds();
+    reference.seconds.prepare += right->prepare_seconds();
     refuse_foreign_calibration();
+    stereo::Efforts efforts = efforts_of_found();
+    stereo::leave_distorted(surface.maps_across(), right->options().refine.subset, efforts);
+    right->limit_effort(efforts);
+  }
+
+  stereo::Efforts efforts_of_found() const {
+    return stereo::efforts_for(reference.field, track::Effort::search);
   }
 
   StereoOptions with_chosen(StereoOptions given) const {
-    given.track = right.options();
+    given.track = right->options();
     return given;
   }
 
@@ -476,19 +548,22 @@ struct StereoTracker::Impl {
     return across;
   }
 
-  stereo::Match match_right(Tracker& tracker, ImageView image, const std::stop_token& stop) {
-    return surface.matched(tracker.track(image, stop), right_order);
+  stereo::Match match(Sequence& sequence, ImageView image, int order, const std::stop_token& stop) {
+    return surface.matched(sequence.measure(sequence.take(image), stop)->fetch(), order);
   }
 
-  /// Matches the right reference, with order 2 if the surface bends so much that order 1 is worse.
+  /// Matches the right reference, with order 2 if the surface bends so much that order 1 is worse. Order 2
+  /// looks only where order 1 found something, and starts there.
   stereo::Match match_references(ImageView image, const std::stop_token& stop) {
     constexpr double kMostBent = 0.1;    // share of the points
     constexpr double kLeastFound = 0.9;  // share of the points that order 1 finds
-    stereo::Match first = match_right(right, image, stop);
+    stereo::Match first = match(*right, image, right_order, stop);
     if (right_order != 1 || options.automatic_order || first.neighbours.bent <= kMostBent) return first;
     right_order = 2;
-    Tracker quadratic(right_options(), left_reference.view(), roi);
-    stereo::Match second = match_right(quadratic, image, stop);
+    auto quadratic = std::make_unique<Sequence>(right_options(), left_reference.view(), roi);
+    quadratic->start_from(*right);
+    quadratic->limit_effort(stereo::efforts_for(first.field(), track::Effort::neighbours));
+    stereo::Match second = match(*quadratic, image, right_order, stop);
     const auto found = [](const stereo::Match& match) {
       return static_cast<double>(match.field().counts()[static_cast<int>(Status::ok)]);
     };
@@ -518,11 +593,12 @@ struct StereoTracker::Impl {
 
   StereoFrame track(ImageView left_image, ImageView right_image, const std::stop_token& stop) {
     if (!left) {
-      left.emplace(options, left_reference.view(), roi);
+      left = std::make_unique<Sequence>(options, left_reference.view(), roi);
+      left->limit_effort(efforts_of_found());
       left_reference = {};
     }
-    const stereo::Match l = surface.matched(left->track(left_image, stop), options.refine.order);
-    return surface.frame(l, match_right(right, right_image, stop));
+    const stereo::Match l = match(*left, left_image, options.refine.order, stop);
+    return surface.frame(l, match(*right, right_image, right_order, stop));
   }
 };
 
@@ -533,17 +609,17 @@ StereoTracker::~StereoTracker() = default;
 StereoTracker::StereoTracker(StereoTracker&&) noexcept = default;
 StereoTracker& StereoTracker::operator=(StereoTracker&&) noexcept = default;
 
-const Grid& StereoTracker::grid() const { return impl_->right.grid(); }
+const Grid& StereoTracker::grid() const { return impl_->right->grid(); }
 const StereoFrame& StereoTracker::reference() const { return impl_->reference; }
 StereoFrame StereoTracker::track(ImageView left, ImageView right, std::stop_token stop) {
   return impl_->track(left, right, stop);
 }
-std::vector<std::string> StereoTracker::kernels() const { return impl_->right.kernels(); }
-std::string StereoTracker::device() const { return impl_->right.device(); }
-std::string StereoTracker::device_reason() const { return impl_->right.device_reason(); }
+std::vector<std::string> StereoTracker::kernels() const { return impl_->right->backend().kernels(); }
+std::string StereoTracker::device() const { return impl_->right->backend().device(); }
+std::string StereoTracker::device_reason() const { return impl_->right->device_reason(); }
 int StereoTracker::order_between_cameras() const { return impl_->right_order; }
 TrackOptions StereoTracker::options() const {
-  TrackOptions options = impl_->right.options();
+  TrackOptions options = impl_->right->options();
   options.refine.order = impl_->options.refine.order;
   options.search = impl_->options.search;
   return options;

@@ -90,6 +90,13 @@ class Measurement {
 /// Returns the frame that is measured next if it has arrived already, else null.
 using NextFrame = std::function<std::shared_ptr<const Frame>()>;
 
+/// What is done to find a point.
+enum class Effort : std::uint8_t {
+  none,        ///< the point is lost
+  neighbours,  ///< it may be found beside others; its loss causes no search of whole images
+  search       ///< everything
+};
+
 /// The image that frames are compared with: the reference, or a later frame that took its place.
 class ActiveReference {
  public:
@@ -104,6 +111,11 @@ class ActiveReference {
                                                const std::stop_token& stop, const NextFrame& next) = 0;
   /// Takes a FrameResult::state as the result of the last call. Returns false if that is impossible.
   virtual bool restore(std::span<const std::byte>) { return false; }
+  /// Takes the result of the last call of another reference, of the same points, as that of its own. Returns
+  /// false if that is impossible.
+  virtual bool start_from(const ActiveReference&) { return false; }
+  /// Limits the effort for each point in all frames to come. A backend may ignore it: it saves time only.
+  virtual void limit_effort(std::span<const Effort>) {}
 };
 
 /// Measures the points of one sequence on a kind of device.

@@ -186,6 +186,16 @@ class ReferenceOfBoth final : public ActiveReference {
     for (int k = 0; k < 2; ++k) measured[k] = references_[k]->measure(both(*current).frames[k], stop, {});
     return std::make_unique<MeasurementOfBoth>(std::move(measured), options_.refine);
   }
+  bool start_from(const ActiveReference& other) override {
+    const auto* of_both = dynamic_cast<const ReferenceOfBoth*>(&other);
+    if (!of_both) return false;
+    bool started = true;
+    for (int k = 0; k < 2; ++k) started &= references_[k]->start_from(*of_both->references_[k]);
+    return started;
+  }
+  void limit_effort(std::span<const Effort> efforts) override {
+    for (const auto& reference : references_) reference->limit_effort(efforts);
+  }
 
  private:
   Both<ActiveReference> references_;

@@ -347,6 +347,13 @@ bool Sequence::restore_strategy(std::span<const std::byte> state, const TrackStr
   return true;
 }
 
+void Sequence::limit_effort(std::span<const Effort> efforts) {
+  std::vector<Effort> of_points;
+  for (const std::int64_t node : points_.nodes->node_of)
+    of_points.push_back(efforts[static_cast<std::size_t>(node)]);
+  active_reference_->limit_effort(of_points);
+}
+
 std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in_gpu) const {
   const ImageView filtered = is_in_gpu ? prefilter_.on_gpu(image) : ImageView();
   return filtered.data ? backend_->take(filtered) : backend_->take(prefilter_(image));

@@ -45,6 +45,11 @@ class Sequence {
                                         const NextFrame& next = {});
   /// Implements TrackStream::restore.
   bool restore(std::span<const std::byte> state, const TrackStream::ReadFrame& read);
+  /// Starts the next frame from the last result of another sequence of the same points; if that is
+  /// impossible, from a whole search.
+  void start_from(const Sequence& other) { active_reference_->start_from(*other.active_reference_); }
+  /// See ActiveReference::limit_effort. efforts: by node of the grid.
+  void limit_effort(std::span<const Effort> efforts);
 
  private:
   /// Positions of the points in a frame. Frames are counted from 0; -1 is the reference.

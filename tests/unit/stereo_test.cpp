@@ -241,6 +241,21 @@ TEST(Stereo, ACylinderIsMatchedWithOrder2AndItsInflationIsHoopStrain) {
   EXPECT_LT(std::abs(z.bias), 0.001);
   EXPECT_LT(z.ratio, 1.2);
   EXPECT_LT(z.worst, 6);
+  // Angles between the line of sight and the normal, from the truth: nothing steeper than 60 degrees is ok,
+  // up to its error.
+  const Vec centre = -1 * times(transposed(rig.cameras[1].rotation), rig.cameras[1].translation_mm);
+  double steepest = 0;
+  for (std::size_t k = 0; k < tracker.reference().field.status.size(); ++k) {
+    if (tracker.reference().field.status[k] != Status::ok) continue;
+    const Vec p = depth(k) * ray(grid, k);
+    for (const Vec& sight : {p, p - centre}) {
+      const double along = (sight[0] * p[0] + sight[2] * (p[2] - kDistance - kRadius)) / kRadius;
+      const double length = std::hypot(sight[0], sight[1], sight[2]);
+      steepest = std::max(steepest, std::acos(std::min(std::abs(along) / length, 1.0)));
+    }
+  }
+  EXPECT_LT(steepest * 180 / std::numbers::pi, 63);
+  EXPECT_GT(steepest * 180 / std::numbers::pi, 55);
   const StereoFrame frame = tracker.track(second.left, second.right);
   const StrainField& e = frame.field.strain;
   const double hoop = (kFactor * kFactor - 1) / 2;
@@ -314,6 +329,21 @@ TEST(Stereo, WhatOnlyOneCameraSeesIsNotOk) {
     ASSERT_LT(std::abs(field.stereo.z[k] - kDistance), 6 * field.stereo.sigma_z[k]) << k;
   }
   EXPECT_GT(ok, 250);
+}
+
+/// The subsets of the right images are so distorted that whole pixels hardly recognize them.
+TEST(Stereo, AMotionFarBeyondTheLastFrameIsFound) {
+  const CameraRig rig = rig_of(35);
+  const Mat still = about_y(0);
+  const Vec t = {8, 3, 0};  // 32 and 12 px
+  const Pair first = pair_of(rig, plane(still, {}), 71), second = pair_of(rig, plane(still, t), 73);
+  StereoTracker tracker(options_of(), rig, first.left, first.right);
+  const StereoFrame frame = tracker.track(second.left, second.right);
+  const StereoField& s = frame.field.stereo;
+  const Errors u = errors_of(frame.field, s.u, s.sigma_u, [&](std::size_t) { return t[0]; });
+  EXPECT_GT(u.n, 500);
+  EXPECT_LT(std::abs(u.bias), 0.0005);
+  EXPECT_LT(u.worst, 7);
 }
 
 TEST(Stereo, MisuseIsExplained) {

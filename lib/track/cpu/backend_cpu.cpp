@@ -211,6 +211,14 @@ class CpuReference final : public ActiveReference {
     return true;
   }
 
+  bool start_from(const ActiveReference& other) override {
+    const auto* of_cpu = dynamic_cast<const CpuReference*>(&other);
+    if (!of_cpu || std::ssize(of_cpu->last()) != reference_.size()) return false;
+    reference_.last = of_cpu->last();
+    return true;
+  }
+  void limit_effort(std::span<const Effort> efforts) override { reference_.limit_effort(efforts); }
+
  private:
   /// Measures all points with whole subsets; results go to shared_.memory.
   void measure_whole_subsets(const ImageView& image, const std::stop_token& stop,

@@ -21,6 +21,12 @@ HostReference::HostReference(std::shared_ptr<const Frame> reference, Subsets pla
   });
 }
 
+void HostReference::limit_effort(std::span<const Effort> efforts) {
+  efforts_.assign(efforts.begin(), efforts.end());
+  for (std::size_t i = 0; i < statuses_.size(); ++i)
+    if (efforts_[i] == Effort::none && statuses_[i] == Status::ok) statuses_[i] = Status::low_correlation;
+}
+
 HostCoarseSearch& HostReference::coarse() {
   if (!coarse_) coarse_.emplace(image(), roi(), pool).limit_motion(largest_motion_);
   return *coarse_;

@@ -33,6 +33,10 @@ class HostReference {
   IntegerSearch search() const { return {image(), roi(), shapes_, pool}; }
   bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
   Status status(std::int64_t i) const { return statuses_[i]; }
+  /// True if the loss of a point is a reason to search the whole image.
+  bool is_missed(std::int64_t i) const { return efforts_.empty() || efforts_[i] == Effort::search; }
+  /// See ActiveReference::limit_effort.
+  void limit_effort(std::span<const Effort> efforts);
 
   core::ThreadPool& pool;  ///< threads for loops over points
   const Subsets subsets;
@@ -46,6 +50,7 @@ class HostReference {
   std::shared_ptr<const Frame> frame_;
   SubsetShapes shapes_;
   std::vector<Status> statuses_;
+  std::vector<Effort> efforts_;  ///< effort by point; empty: everything
   std::optional<HostCoarseSearch> coarse_;
   std::optional<int> largest_motion_;
 };

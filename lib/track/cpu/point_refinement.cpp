@@ -9,6 +9,15 @@
 #include "track/cpu/frame_points.hpp"
 
 namespace dic::track {
+namespace {
+
+/// Points that are worth a search by features.
+struct SoughtPoints : FramePoints {
+  bool trackable(Index i) const { return FramePoints::trackable(i) && reference.is_missed(i); }
+};
+
+}  // namespace
+
 static_assert(RefinementOperations<PointRefinement>);
 
 PointRefinement::PointRefinement(const PointNodes& points, const HostReference& reference, ImageView current,
@@ -162,7 +171,7 @@ void PointRefinement::drop_islands() {
 }
 
 LostPoints PointRefinement::find_lost() const {
-  const FramePoints points{points_, reference_, results_};
+  const SoughtPoints points{{points_, reference_, results_}};
   return lost_points(points, reference_.size(), reference_.refiner.options().subset / 2, current_.size());
 }
 

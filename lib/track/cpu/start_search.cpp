@@ -41,6 +41,11 @@ void StartSearch::predict_from_last() {
     predicted[i] = 1;
   });
   std::erase_if(unpredicted_, [&](std::int64_t i) { return predicted[i] != 0; });
+  const auto is_left_to_neighbours = [&](std::int64_t i) {
+    return !predicted[i] && !reference_.is_missed(i);
+  };
+  std::erase_if(unpredicted_, is_left_to_neighbours);
+  std::erase_if(trackable_, is_left_to_neighbours);
 }
 
 void StartSearch::predict_from_pyramid(std::span<const std::int64_t> which, std::span<Start> starts) {
@@ -88,7 +93,7 @@ void StartSearch::search(PointList which, std::span<Start> starts) {
 
 StartSearch::PointList StartSearch::lost_points() const {
   PointList lost = core::indices_where(reference_.pool, std::ssize(trackable_), [&](std::int64_t k) {
-    return starts_[trackable_[k]].score < kRecognized;
+    return starts_[trackable_[k]].score < kRecognized && reference_.is_missed(trackable_[k]);
   });
   for (std::int64_t& k : lost) k = trackable_[k];
   return lost;
