@@ -18,6 +18,9 @@ static_assert(std::endian::native == std::endian::little, "the page reads little
 /// The arrays that the page gets; it computes the strain invariants.
 constexpr auto& kPageArrays = kArraysOf<ArrayRole::displacement, ArrayRole::strain, ArrayRole::quality,
                                         ArrayRole::sigma, ArrayRole::status>;
+/// Those of a result of two cameras.
+constexpr auto& kStereoArrays =
+    kArraysIf<[](const FieldArray& array) { return array.made_by == MadeBy::stereo; }>;
 constexpr std::uintmax_t kLargestRunJson = 256 << 20;  ///< bytes; the file may be hostile
 
 Json grid_json(const Grid& grid) {
@@ -233,6 +236,9 @@ std::vector<std::string> page_arrays(const Result& result) {
   std::vector<std::string> names;
   for (const FieldArray& array : kPageArrays)
     if (result.has(array.name)) names.emplace_back(array.name);
+  if (result.has("W"))  // one camera has positions, too
+    for (const FieldArray& array : kStereoArrays)
+      if (result.has(array.name)) names.emplace_back(array.name);
   return names;
 }
 

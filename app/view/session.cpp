@@ -26,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kLongestCameraImage = 1600;      ///< side of an image that is shown while a camera runs, px
 constexpr double kDemandedStrainSigma = 2e-4;  ///< unless the page asks for another
 /// Bytes of a request without a table of loads: settings with a region of thousands of corners.
 constexpr std::size_t kLargestWithoutTable = 4 << 20;
@@ -304,6 +305,8 @@ PageAnswer Session::get(const Words& words) {
     if (!frame || !other_) return error_answer(404, "There is no such frame to compare with.");
     return bytes_answer(field_bytes(*other_, words[2], *frame));
   }
+  if (words[1] == "cameras" && n == 2) return json_answer(camera_list());
+  if (words[1] == "camera") return camera(words);
   if (words[1] == "live") {
     const auto live = measurement_.live();
     if (!live) return error_answer(404, "There is no field yet.");
@@ -335,11 +338,56 @@ PageAnswer Session::post(const std::string& what, const Json& asked) {
   if (what == "other") return json_answer(open_other(text_in(asked, "path")));
   if (what == "report") return report_of(asked);
   if (what == "run") return json_answer(start(text_in(asked, "toml"), asked.value("force", false)));
+  if (what == "camera-look") {
+    if (camera_.measuring()) throw UsageError("A camera is being measured: stop it first.");
+    camera_.look(camera_request(asked, folders_).options);
+    return json_answer(Json::object());
+  }
+  if (what == "camera-measure") return json_answer(measure_camera(asked));
+  if (what == "camera-stop") {
+    camera_.stop();
+    return json_answer(Json::object());
+  }
   if (what == "cancel") {
     measurement_.cancel();
     return json_answer(Json::object());
   }
   return error_answer(404, "There is nothing here.");
+}
+
+PageAnswer Session::camera(const Words& words) {
+  const std::size_t n = words.size();
+  if (n == 3 && words[2] == "image") {
+    const auto image = camera_.image();
+    if (!image) return error_answer(404, "There is no image of the camera yet.");
+    return image_answer(page_image(image->view(), kLongestCameraImage));
+  }
+  if (n == 4 && words[2] == "field") return bytes_answer(live_bytes(camera_.field(), words[3]));
+  const auto image = camera_.image();
+  if (n == 3 && words[2] == "field" && image) return json_answer(live_json(camera_.field(), image->size()));
+  const std::optional<int> from = n == 3 ? whole(words[2]) : std::nullopt;
+  if (!from) return error_answer(404, "There is nothing here.");
+  return json_answer(camera_.progress(*from));
+}
+
+Json Session::measure_camera(const Json& asked) {
+  if (measurement_.running()) throw UsageError("A measurement is under way: cancel it first.");
+  CameraRequest request = camera_request(asked, folders_);
+  request.job.command = input_.command;
+  request.job.force = asked.value("force", false);
+  {
+    const std::lock_guard alone(reading_);
+    const std::lock_guard lock(mutex_);
+    if (result_) reopens_ = result_->path();
+    result_ = strained_ = other_ = nullptr;  // the camera's result may replace the files
+  }
+  camera_.measure(std::move(request));
+  return Json::object();
+}
+
+void Session::require_idle() const {
+  if (measurement_.running()) throw UsageError("A measurement is under way: cancel it first.");
+  if (camera_.measuring()) throw UsageError("A camera is being measured: stop it first.");
 }
 
 Json Session::state() {
@@ -400,12 +448,13 @@ const Image& Session::reference() {
 
 bool Session::has_result() {
   const std::lock_guard lock(mutex_);
-  return !measurement_.running() && (result_ || !reopens_.empty() || measurement_.finished());
+  return !measurement_.running() && !camera_.measuring() &&
+         (result_ || !reopens_.empty() || measurement_.finished());
 }
 
 std::shared_ptr<const Result> Session::result() {
   // Libraries of HDF5 may be without thread safety.
-  if (measurement_.running()) throw UsageError("A measurement is under way.");
+  require_idle();
   const std::lock_guard lock(mutex_);
   if (const auto folder = measurement_.finished();
       folder && (!result_ || result_->path().parent_path() != *folder)) {
@@ -487,6 +536,7 @@ PageAnswer Session::mask_of(const std::string& toml) {
 
 Json Session::start(const std::string& toml, bool force) {
   if (input_.frames.empty()) throw UsageError("There are no frames to measure: open some first.");
+  if (camera_.measuring()) throw UsageError("A camera is being measured: stop it first.");
   TrackJob job = job_of(toml);
   job.force = force;
   job.command = input_.command;
@@ -505,7 +555,7 @@ Json Session::start(const std::string& toml, bool force) {
 }
 
 Json Session::open(const std::string& path) {
-  if (measurement_.running()) throw UsageError("A measurement is under way: cancel it first.");
+  require_idle();
   ViewInput input;
   input.command = input_.command + " " + quoted(path);
   input.output = input_.output;
@@ -549,7 +599,7 @@ Json Session::change_strain(const Json& asked) {
   {
     const std::lock_guard alone(reading_);
     const auto [original, before] = original_and_strained();
-    if (!original) throw UsageError("A measurement is under way.");
+    if (!original) throw UsageError("A measurement is under way: cancel it first.");
     if (is_growing(*original))
       throw UsageError("This result is still being written: its strain can be changed when it is complete.");
     const StrainOptions& stored = original->info().strain;
@@ -602,7 +652,7 @@ Json Session::keep_strain() {
 }
 
 Json Session::open_other(const std::string& path) {
-  if (measurement_.running()) throw UsageError("A measurement is under way.");
+  require_idle();
   folders_.check(path, "The result");
   if (!is_result(path)) throw UsageError(path + " is not a result.");
   const std::lock_guard alone(reading_);

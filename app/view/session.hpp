@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "view/camera_run.hpp"
 #include "view/measurement.hpp"
 #include "view/page_image.hpp"
 #include "view/result_json.hpp"
@@ -45,6 +46,12 @@ class Session {
   PageAnswer page() const;
   PageAnswer get(const Words& words);
   PageAnswer post(const std::string& what, const Json& asked);
+  /// What the page asks about a camera: its newest image ("image"), its newest field ("field"), an array of
+  /// it, or what has happened since a result.
+  PageAnswer camera(const Words& words);
+  Json measure_camera(const Json& asked);
+  /// Throws UsageError while frames or a camera are measured.
+  void require_idle() const;
   Json state();
   /// "reference", or the image of a frame of the result, from 0.
   PageAnswer image(const std::string& which);
@@ -97,6 +104,7 @@ class Session {
   std::string stamp_;              ///< stamp of its file when it was opened
   std::filesystem::path reopens_;  ///< result that is shown while no run has made another one
   Measurement measurement_;
+  CameraRun camera_;
 };
 
 /// The images of a result, where its command names them: arguments that it needs to find its reference. Empty

@@ -363,6 +363,7 @@ struct LiveStream::Impl {
     FrameSummary entry;
     StageSeconds spent;
     frame.id = taken.id;
+    frame.image = taken.image;
     frame.name = live::Recorder::name_of(taken.id);
     frame.time = time_of(taken);
     frame.host_time = seconds_since_1970(taken.received);

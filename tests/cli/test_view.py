@@ -442,6 +442,91 @@ class ViewTest(ProgramTest):
             self.assertEqual(status, 400, asked)
             self.assertTrue(json.loads(answer)["error"].endswith("."), answer)
 
+    # A camera ----------------------------------------------------------------------------------------
+
+    def camera_state(self, server, until):
+        for _ in range(1200):
+            state = server.get_json("api/camera/1")
+            if until(state) or state["state"] == "failed":
+                return state
+            time.sleep(0.05)
+        self.fail("the camera does not answer")
+
+    def test_camera_requests_that_make_no_sense(self):
+        server = self.view("--no-browser")
+        good = {"camera": "fake"}
+        outside = str(self.folder.parent / "elsewhere")
+        for asked, words in (({}, "without a camera"), ({"camera": []}, "without a camera"), ({"camera": {}}, "No camera was named"),
+                             ({"camera": {"camera": 3}}, "has to be text"), ({"camera": {**good, "fps": ["5", 5]}}, "has to be text"),
+                             ({"camera": {**good, "fps": "many"}}, "The setting fps needs a number"),
+                             ({"camera": {**good, "exposure": "-1"}}, "exposure must be"), ({"camera": {**good, "region": "0,0,0,1"}}, "region needs"),
+                             ({"camera": {**good, "tcp": "0"}}, "no setting"), ({"camera": {**good, "udp": "h:1"}}, "no setting"),
+                             ({"camera": {**good, "gain": "nan"}}, "gain"), ({"camera": {**good, "buffers": "1"}}, "buffers"),
+                             ({"camera": {**good, "set": ["a=b"] * 201}}, "more than 200"), ({"camera": {"camera": "x" * 501}}, "too long"),
+                             ({"camera": {"camera": "a\0b"}}, "null character"), ({"camera": {**good, "record": outside}}, "has to lie in"),
+                             ({"camera": good, "toml": f'output = "{outside}"', "keep": True}, "has to lie in"),
+                             ({"camera": good, "toml": "subset = 4"}, "subset"), ({"camera": good, "toml": "["}, "settings cannot be understood"),
+                             ({"camera": good, "toml": 3}, "makes no sense"), ({"camera": good, "keep": "yes"}, "makes no sense"),
+                             ({"camera": {**good, "only-extensometers": "true"}}, "No extensometer")):
+            for what in ("look", "measure"):
+                status, answer = server.post(f"api/camera-{what}", asked)
+                self.assertEqual(status, 400, asked)
+                self.assertIn(words.lower(), json.loads(answer)["error"].lower(), asked)
+        for path in ("api/camera", "api/camera/", "api/camera/x", "api/camera/image", "api/camera/field", "api/camera/1/2", "api/camera/field/u/1",
+                     "api/cameras/1"):
+            self.assertIn(server.ask("GET", path)[0], (400, 404), path)
+        self.assertEqual(server.get_json("api/camera/-5")["state"], "idle")
+        self.assertEqual(server.post("api/camera-stop", {})[0], 200)
+
+    def test_camera(self):
+        if not self.cameras():
+            self.skipTest("there is no Aravis")
+        self.succeed("track", *self.sequence(SHIFTS), "--subset", "21", "--step", "10", "--no-pictures")
+        server = self.view("dic_out", "--no-browser")
+        camera = {"camera": "fake", "fps": "20", "region": "0,0,128,96"}
+        self.assertEqual(server.post("api/camera-look", {"camera": camera})[0], 200)
+        state = self.camera_state(server, lambda state: state["image"] > 2)
+        self.assertEqual(state["state"], "looking", state)
+        status, headers, content = server.ask("GET", "api/camera/image")
+        self.assertEqual((headers["X-Width"], headers["X-Height"], headers["X-Type"], len(content)), ("128", "96", "u8", 128 * 96))
+        self.assertEqual(server.ask("GET", "api/camera/field")[0], 400)
+        self.assertEqual(server.get_json("api/result")["frames"][0]["number"], 1)
+
+        # While it writes, no result is read.
+        asked = {"camera": {**camera, "extensometer": ["30,40,90,40"], "drop": "never"}, "keep": True,
+                 "toml": 'subset = 21\nstep = 8\nscale = 0.5\noutput = "live"\n'}
+        self.assertEqual(server.post("api/camera-measure", asked)[0], 200)
+        state = self.camera_state(server, lambda state: state["field"] > 2)
+        self.assertEqual(state["state"], "measuring", state)
+        self.assertEqual(server.ask("GET", "api/result")[0], 400)
+        for path, body in (("api/open", {"path": "dic_out"}), ("api/camera-look", {"camera": camera})):
+            status, answer = server.post(path, body)
+            self.assertEqual((status, "stop it first" in json.loads(answer)["error"]), (400, True), path)
+        meta = server.get_json("api/camera/field")
+        self.assertEqual((meta["image"], meta["length_unit"]), ({"width": 128, "height": 96}, "mm"))
+        grid = meta["grid"]
+        self.assertEqual(len(server.ask("GET", "api/camera/field/exx")[2]), 4 * grid["nx"] * grid["ny"])
+        self.assertEqual(server.ask("GET", "api/camera/field/nothing")[0], 400)
+        server.post("api/camera-stop", {})
+        state = self.camera_state(server, lambda state: state["state"] == "ended")
+        self.assertEqual([entry[0] for entry in state["history"]], list(range(1, state["results"] + 1)))
+        self.assertEqual(server.get_json(f"api/camera/{state['results']}")["history"], state["history"][-1:])
+        fields = self.fields("live")
+        self.assertEqual(len(fields["exx"]), state["results"])
+        np.testing.assert_allclose([entry[2] for entry in state["history"]], np.nanmean(fields["exx"], axis=(1, 2)), atol=1.5e-3)
+        self.assertEqual(server.post("api/open", {"path": "live"})[0], 200)
+        self.assertEqual(len(server.get_json("api/result")["frames"]), state["results"])
+
+        # A result is replaced only if that was asked for.
+        self.assertEqual(server.post("api/camera-measure", asked)[0], 200)
+        state = self.camera_state(server, lambda state: state["field"] > 0)
+        self.assertEqual(state["state"], "failed")
+        self.assertIn("live", state["error"])
+        self.assertEqual(server.stop(), 0)
+
+    def cameras(self):
+        return "Aravis" not in self.dic("live", "--list").stderr
+
     # Loads ------------------------------------------------------------------------------------------
 
     def measured(self, *options):

@@ -21,7 +21,7 @@ export class FileChooser {
     this.#use = use;
     this.#onlyResults = onlyResults;
     $("chooser-title").textContent = title;
-    $("chooser-project").hidden = onlyResults;
+    for (const other of ["chooser-project", "chooser-camera"]) $(other).hidden = onlyResults;
     $("chooser").showModal();
     await this.#list(this.#folder);
   }

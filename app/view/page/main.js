@@ -1,7 +1,8 @@
 // Starts the page: in the browser window of `dic view`, or as a report that stands alone.
 
 import {isDark, onTheme, switchTheme} from "dic/theme.js";
-import {$, download, openText, say} from "dic/dom.js";
+import {CameraPage} from "dic/camera_page.js";
+import {$, csv, download, openText, say} from "dic/dom.js";
 import {Project} from "dic/project.js";
 import {FileChooser, openTest} from "dic/file_chooser.js";
 import {ReportPage} from "dic/report_page.js";
@@ -26,13 +27,15 @@ const results = new ResultsPage(source, area, timeBar, () => project.changed());
 const report = new ReportPage(results, {save: saveReport, onchange: () => project.changed()});
 const chooser = embedded ? null : new FileChooser(source);
 let setup = null;
+let camera = null;
 
 function collect() {
-  return {settings: setup?.collect() ?? null, ...results.collect(), report: report.collect()};
+  return {settings: setup?.collect() ?? null, camera: camera?.collect() ?? null, ...results.collect(), report: report.collect()};
 }
 
 async function restore(state) {
   if (setup && state.settings) setup.restore(state.settings);
+  if (camera && state.camera) camera.restore(state.camera);
   report.restore(state.report ?? {});
   await results.restore(state);
 }
@@ -75,20 +78,24 @@ function keptTab() {
   }
 }
 
+const TABS = ["setup", "results", "camera", "report"];
+
 function show(name) {
-  for (const tab of ["setup", "results", "report"]) {
+  for (const tab of TABS) {
     $(`tab-${tab}`).setAttribute("aria-selected", String(tab === name));
     $(`panel-${tab}`).hidden = tab !== name;
   }
   $("stage").hidden = name === "report";
   timeBar.play(false);
-  $("plots").hidden = name !== "results" || results.live || results.probes.all.length === 0;
+  $("plots").hidden = name === "camera" ? !camera.hasPlot
+    : name !== "results" || results.live || results.probes.all.length === 0;
   document.body.dataset.tab = name;
   try {
     sessionStorage.setItem(KEPT_TAB, name);
   } catch { /* the browser keeps nothing */ }
   if (name === "setup") setup.activate();
   else if (name === "results") results.activate();
+  else if (name === "camera") camera.activate();
   else report.draw().catch((error) => say(error.message, "error"));
 }
 
@@ -151,6 +158,11 @@ async function start() {
     await setup.open();
     show("setup");
   }
+  if (!embedded) {
+    camera = new CameraPage(source, state.options, area, timeBar, () => project.changed());
+    $("panel-camera").replaceChildren(camera.panel);
+    enable("camera");
+  }
   if (state.result) await openResult();
   project.begin();
   if (embedded && source.project) await project.start(source.project);
@@ -183,6 +195,8 @@ $("redo").addEventListener("click", () => project.redo());
 $("save-project").addEventListener("click", () => download("test.dicproject", project.text(), "application/json"));
 $("open").addEventListener("click", openAny);
 $("chooser-project").addEventListener("click", openProject);
+$("chooser-camera").addEventListener("click", () => { $("chooser").close(); show("camera"); });
+$("save-camera").addEventListener("click", () => download("camera.csv", csv(...camera.table()), "text/csv"));
 results.onstrain = openResult;
 if (chooser) results.choose = (use) => chooser.open("Choose a second result", {onlyResults: true, use});
 $("theme").addEventListener("click", switchTheme);
@@ -195,4 +209,5 @@ $("zoom-out").addEventListener("click", () => area.zoom(0.8));
 $("zoom-fit").addEventListener("click", () => area.fit());
 
 start().then(() => {
-  if (!embedded && $("tab-setup").hidden && $("tab-results").disabled) openAny(); document.body.dataset.ready = "true"; }, (error) => say(error.message, "error"));
+  if (!embedded && $("tab-setup").hidden && $("tab-results").disabled && document.body.dataset.tab !== "camera") openAny();
+  document.body.dataset.ready = "true"; }, (error) => say(error.message, "error"));

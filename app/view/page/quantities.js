@@ -18,13 +18,28 @@ const vonMises = (a, i) => Math.sqrt(a[XX][i] ** 2 + a[YY][i] ** 2 - a[XX][i] * 
 /** Formulas of the invariants, which the program does not send: value of node i from the arrays of the strain. */
 export const INVARIANTS = {e1, e2, von_mises: vonMises};
 
-/** kind: "length", "strain", "degrees", "none" or "status". value: of node i from the arrays in `needs`. */
+/** kind: "length", "mm", "px", "strain", "degrees", "none" or "status". value: of node i from the arrays in `needs`. */
 const define = (id, label, kind, needs = [id], value = (a, i) => a[id][i]) => ({id, label, kind, needs, value});
 const stored = (role) => ofRole(role).map(({name, label, unit}) => define(name, label, role === "status" ? role : unit));
 const invariants = (...names) => ofRole("strain_invariant").filter(({name}) => names.includes(name))
   .map(({name, label, unit}) => define(name, label, unit, STRAINS, INVARIANTS[name]));
 
+/** Arrays of a stereo result; positions are those in the reference. */
+export const STEREO = [
+  define("W", "W along Z", "mm"),
+  define("U", "U along X", "mm"),
+  define("V", "V along Y", "mm"),
+  define("X", "X position", "mm"),
+  define("Y", "Y position", "mm"),
+  define("Z", "Z position", "mm"),
+  ...["X", "Y", "Z", "U", "V", "W"].map((name) => define(`sigma_${name}`, `sigma_${name} predicted`, "mm")),
+  define("epipolar", "distance from the epipolar line", "px"),
+  define("reprojection", "reprojection error", "px"),
+  define("incidence", "angle between view and surface", "degrees"),
+];
+
 export const QUANTITIES = [
+  ...STEREO,
   ...stored("displacement"),
   define("d", "|d| displacement", "length", ["u", "v"], (a, i) => Math.hypot(a.u[i], a.v[i])),
   ...stored("strain"),
@@ -44,6 +59,7 @@ export const quantity = (id) => QUANTITIES.find((q) => q.id === id);
 export function ofProbe(id, values) {
   if (id in values) return values[id];
   const {needs, value} = quantity(id);
+  if (!needs.every((name) => name in values)) return NaN;
   return value(Object.fromEntries(needs.map((name) => [name, [values[name]]])), 0);
 }
 
@@ -56,7 +72,7 @@ export const STRAIN_UNITS = {"1": 1, "%": 100, "mm/m": 1e3, "µm/m": 1e6};
 export function unitOf(kind, lengthUnit, strainUnit) {
   if (kind === "length") return {factor: 1, name: lengthUnit};
   if (kind === "strain") return {factor: STRAIN_UNITS[strainUnit], name: strainUnit === "1" ? "" : strainUnit};
-  return {factor: 1, name: kind === "degrees" ? "°" : ""};
+  return {factor: 1, name: {degrees: "°", mm: "mm", px: "px"}[kind] ?? ""};
 }
 
 /** The larger and the smaller principal strain. */

@@ -8,6 +8,8 @@ import {film} from "dic/pictures.js";
 import {Plot} from "dic/plots.js";
 import {PROBE_KINDS, Probes, corners} from "dic/probes.js";
 import {Result, rangeOfSample} from "dic/result.js";
+import {stereoHistory, stereoProfile} from "dic/stereo_probes.js";
+import {MOTIONS, PLACES, SurfaceLayer} from "dic/surface.js";
 import {STRAINS, STRAIN_UNITS, available, ofProbe, quantity, unitOf} from "dic/quantities.js";
 import {facts} from "dic/setup_page.js";
 import {onTheme} from "dic/theme.js";
@@ -36,7 +38,7 @@ export class ResultsPage {
   profileTurn = 0;
   look = {quantity: "u", map: "auto", range: "all", min: 0, max: 1, strainUnit: "1", contourCount: 8, background: REFERENCE,
     where: REFERENCE, hideOutliers: false, opacity: 0.75, smooth: true, contours: false, vectors: "none", vectorScale: 0, rate: false,
-    compare: "none"};
+    compare: "none", view: "image", motion: 1};
   frame = 0;
   live = false;
   forces = null;   // a table of loads: see #changeForces
@@ -51,6 +53,7 @@ export class ResultsPage {
     Object.assign(this, {source, stage, timeBar, onchange});
     this.probes = new Probes(stage, () => this.#probesChanged());
     this.probes.onplaced = () => say("");
+    this.surface = new SurfaceLayer(stage);
     this.panel = h("div", {});
     this.plotBox = $("plots");
     this.historyPlot = new Plot($("plot-history"), (index) => this.timeBar.go(index));
@@ -71,7 +74,9 @@ export class ResultsPage {
     this.frame = live ? 0 : Math.min(Math.max(0, frame), Math.max(0, result.frames.length - 1));
     this.stage.setImageSize(result.meta.image.width, result.meta.image.height);
     if (live) this.other = null;
+    if (first && this.isStereo && this.look.quantity === "u") this.look.quantity = "W";
     if (first || !live) this.#build();
+    this.#chooseLayers();
     await this.refresh();
     if (live) return;
     this.#probesChanged();
@@ -135,7 +140,8 @@ export class ResultsPage {
 
   #strainSection() {
     const {strain, length_unit: unit} = this.result.meta;
-    if (!strain || this.live || !available(this.result.meta.arrays).some((q) => q.kind === "strain")) return null;
+    // The strain of a surface is computed with the measurement alone.
+    if (!strain || this.live || this.isStereo || !available(this.result.meta.arrays).some((q) => q.kind === "strain")) return null;
     const window = h("input", {type: "number", id: "result-strain-window", min: 3, max: 127, step: 2, value: strain.window,
       onchange: () => this.#changeStrain(Number(window.value), strain.measure)});
     const isOwn = this.#ownStrain() !== null, gauge = (strain.window - 1) * this.result.grid.step + strain.subset;
@@ -185,15 +191,43 @@ export class ResultsPage {
   }
 
   activate() {
-    this.stage.layers = [this.image, this.field, this.otherField, this.contours, this.vectors, this.probes, this.legend];
-    this.stage.setTool(this.probes);
+    this.#chooseLayers();
     this.stage.onhover = (place) => this.#hover(place);
     this.timeBar.attach(this);
     if (this.result) this.#nameFrame();
     this.stage.redraw();
   }
 
+  /** True for a result of two cameras. */
+  get isStereo() { return [...PLACES, ...MOTIONS].every((name) => this.result?.meta.arrays.includes(name)); }
+  get #showsSurface() { return this.isStereo && this.look.view === "surface"; }
+
+  #chooseLayers() {
+    if (document.body.dataset.tab !== "results") return;
+    this.stage.layers = this.#showsSurface ? [this.surface, this.legend]
+      : [this.image, this.field, this.otherField, this.contours, this.vectors, this.probes, this.legend];
+    this.stage.setTool(this.#showsSurface ? this.surface : this.probes);
+  }
+
   // Panel -----------------------------------------------------------------------------------------
+
+  #surfaceControls() {
+    if (!this.isStereo) return [];
+    const {look} = this;
+    return [
+      labelled("view", select([["image", "over the left image"], ["surface", "surface in 3-D"]], look.view, (view) => {
+        look.view = view;
+        this.onchange();
+        this.#chooseLayers();
+        return this.refresh();
+      }, {id: "view-mode"}), "The surface is turned by dragging, moved with Shift, and enlarged with the wheel"),
+      labelled("motion", select([["0", "none"], ["1", "1 ×"], ["10", "10 ×"], ["100", "100 ×"]], String(look.motion), (factor) => {
+        look.motion = Number(factor);
+        this.onchange();
+        return this.refresh();
+      }, {id: "motion"}), "How much larger than U, V, W the surface moves; none: its shape in the reference"),
+    ];
+  }
 
   #build() {
     const {look} = this;
@@ -210,6 +244,7 @@ export class ResultsPage {
     this.probeList = h("ol", {class: "shapes", id: "probes"});
     this.panel.replaceChildren(
       section("Show", true,
+        ...this.#surfaceControls(),
         labelled("quantity", select(quantities.map((q) => [q.id, q.label]), look.quantity, (id) => {
           look.quantity = id;
           if (look.range === "fixed") look.range = "all";
@@ -326,6 +361,7 @@ export class ResultsPage {
         : isDifference && look.range !== "fixed" ? rangeOfSample(values.filter((value) => !Number.isNaN(value))) : await this.#range(q, frame);
       const displaced = look.where === CURRENT || this.vectors.kind === "displacement";
       const needed = [...new Set([...(displaced ? ["u", "v"] : []),
+        ...(this.#showsSurface ? [...PLACES, ...MOTIONS] : []),
         ...(this.vectors.kind === "principal" ? STRAINS : []), ...(look.hideOutliers ? ["status"] : [])])];
       const arrays = await result.arrays(needed, frame);
       const picture = look.background === CURRENT && !this.live ? await this.source.image(frame) : undefined;
@@ -389,12 +425,21 @@ export class ResultsPage {
     this.vectors.set(grid, arrays, 1 / result.scale, moved);
     this.legend.set({title: `${isDifference ? "Δ" : ""}${q.id}${unit.name ? ` [${unit.name}]` : ""}`, range: shown, map, names,
       scale: {mmPerPx: result.scale, unit: meta.length_unit}});
+    this.surface.factor = look.motion;
+    this.surface.set(grid, this.#showsSurface ? arrays : null, values, {range, map, names});
+    this.#setLegendScale();
     if (look.range !== "fixed" && !names)
       for (const name of ["min", "max"]) $(`range-${name}`).value = number(shown[name], 4);
     this.#showFrame(q, values, unit);
     this.#drawHistogram();
     stage.redraw();
     this.#drawPlots();
+  }
+
+  /** The scale of the image, or that of the surface: mm in the plane of the screen. */
+  #setLegendScale() {
+    const {legend} = this.legend, {meta, scale} = this.result;
+    if (legend) legend.scale = this.#showsSurface ? {mmPerPx: this.surface.mmPerPx(), unit: "mm"} : {mmPerPx: scale, unit: meta.length_unit};
   }
 
   #drawHistogram() {
@@ -462,6 +507,7 @@ export class ResultsPage {
 
   async #hover(place) {
     if (!place || !this.values) return void ($("cursor").textContent = "");
+    if (this.#showsSurface) return this.#hoverSurface(place);
     const {result} = this, q = this.shownQuantity, unit = this.unit(q.kind), material = this.probes.motion?.from(place) ?? place;
     const node = result.nearest(material.x, material.y), grey = this.image.at(place);
     let words = `x ${place.x.toFixed(1)}  y ${place.y.toFixed(1)} px`;
@@ -476,6 +522,12 @@ export class ResultsPage {
       words += `   ${name?.replaceAll("_", " ") ?? ""}`;
     }
     $("cursor").textContent = words;
+  }
+
+  #hoverSurface(place) {
+    const node = this.surface.nodeAt(place), q = this.shownQuantity, unit = this.unit(q.kind), {arrays} = this.surface;
+    $("cursor").textContent = node < 0 ? "" : `${PLACES.map((name) => `${name} ${number(arrays[name][node], 5)}`).join("  ")} mm   ` +
+      (q.kind === "status" ? this.result.meta.status_names[this.values[node]] : `${q.id} ${number(this.values[node] * unit.factor)} ${unit.name}`);
   }
 
   async #saveVideo() {
@@ -522,7 +574,9 @@ export class ResultsPage {
       if (probe.asked?.result === result && probe.asked.places === asked.places) continue;
       probe.problem = "";
       try {
-        const values = await this.source.history(result, probe.kind, probe.points, () => request !== this.#histories);
+        const isOver = () => request !== this.#histories;
+        const ofImages = await this.source.history(result, probe.kind, probe.points, isOver);
+        const values = this.isStereo ? await stereoHistory(result, probe.kind, probe.points, ofImages, isOver) : ofImages;
         if (request !== this.#histories) return;
         Object.assign(probe, {asked, values});
       } catch (error) {
@@ -599,7 +653,8 @@ export class ResultsPage {
       const asked = {result, frame, places: corners(probe)};
       const isKnown = ["result", "frame", "places"].every((what) => probe.profile?.asked[what] === asked[what]);
       if (!isKnown) {
-        const points = await this.source.profile(result, probe.points, frame).catch(() => []);
+        const ofImages = await this.source.profile(result, probe.points, frame).catch(() => []);
+        const points = this.isStereo ? await stereoProfile(result, probe.points, frame, ofImages) : ofImages;
         if (turn !== this.profileTurn || result !== this.result || frame !== this.frame) return;
         probe.profile = {asked, points};
       }

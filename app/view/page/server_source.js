@@ -23,6 +23,12 @@ async function post(path, content) {
   return ask(path, {method: "POST", headers: {"Content-Type": "application/json"}, body});
 }
 
+/** The values of an array at all nodes. */
+async function values(name, path) {
+  const bytes = await (await ask(path)).arrayBuffer();
+  return name === "status" ? new Uint8Array(bytes) : new Float32Array(bytes);
+}
+
 export class ServerSource {
   readsTables = true;
 
@@ -32,10 +38,7 @@ export class ServerSource {
   /** Of a result that grows: {growing, frames: those from number `from` on}. */
   async grown(from) { return (await ask(`api/grown/${from}`)).json(); }
 
-  async load(name, frame) {
-    const bytes = await (await ask(`api/field/${name}/${frame}`)).arrayBuffer();
-    return name === "status" ? new Uint8Array(bytes) : new Float32Array(bytes);
-  }
+  load(name, frame) { return values(name, `api/field/${name}/${frame}`); }
 
   /** which: "reference" or the number of a current frame. {width, height, reduced, values} */
   image(which) { return this.#image(`api/image/${which}`); }
@@ -79,10 +82,7 @@ export class ServerSource {
   async open(path) { return (await post("api/open", {path})).json(); }
   /** A second result to compare with, as result() describes it. */
   async openOther(path) { return (await post("api/other", {path})).json(); }
-  async loadOther(name, frame) {
-    const bytes = await (await ask(`api/other/${name}/${frame}`)).arrayBuffer();
-    return name === "status" ? new Uint8Array(bytes) : new Float32Array(bytes);
-  }
+  loadOther(name, frame) { return values(name, `api/other/${name}/${frame}`); }
   /** The bytes of a report of the shown result. */
   async report(description, project) { return (await post("api/report", {description, project})).arrayBuffer(); }
   /** The ROI of these settings, a byte per pixel of the reference. */
@@ -90,10 +90,19 @@ export class ServerSource {
   async run(toml, force) { return (await post("api/run", {toml, force})).json(); }
   async cancel() { return (await post("api/cancel", {})).json(); }
   async progress() { return (await ask("api/run")).json(); }
+  /** {cameras: [{id, address, protocol, vendor, model, serial}], problems}. */
+  async cameras() { return (await ask("api/cameras")).json(); }
+  /** asked: as view/camera_run.hpp takes it, here and in cameraMeasure(). */
+  async cameraLook(asked) { return (await post("api/camera-look", asked)).json(); }
+  async cameraMeasure(asked) { return (await post("api/camera-measure", asked)).json(); }
+  async cameraStop() { return (await post("api/camera-stop", {})).json(); }
+  /** What the camera does, and the strains from result `from` on. */
+  async cameraProgress(from) { return (await ask(`api/camera/${from}`)).json(); }
+  cameraImage() { return this.#image("api/camera/image"); }
+  async cameraField() { return (await ask("api/camera/field")).json(); }
+  loadCameraField(name) { return values(name, `api/camera/field/${name}`); }
+
   async live() { return (await ask("api/live")).json(); }
 
-  async loadLive(name) {
-    const bytes = await (await ask(`api/live/${name}`)).arrayBuffer();
-    return name === "status" ? new Uint8Array(bytes) : new Float32Array(bytes);
-  }
+  loadLive(name) { return values(name, `api/live/${name}`); }
 }

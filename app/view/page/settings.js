@@ -30,7 +30,9 @@ const NOT_HERE = ["quiet", "verbose", "reference", "force"];
 export class Settings {
   values = new Map();  // values that differ from their defaults
 
-  constructor(options, onchange) {
+  /** prefix: of the controls' ids. */
+  constructor(options, onchange, prefix = "option") {
+    this.prefix = prefix;
     this.options = options.filter((option) => !NOT_HERE.includes(option.name));
     this.onchange = onchange;
     this.form = h("div", {class: "form"});
@@ -76,7 +78,7 @@ export class Settings {
   #control(option) {
     const {name, choices, flag} = option;
     const set = (value) => this.set(name, value);
-    const id = `option-${name}`;
+    const id = `${this.prefix}-${name}`;
     if (flag) {
       const box = h("input", {type: "checkbox", id, checked: this.values.get(name) === true,
         onchange: (event) => set(event.target.checked)});

@@ -18,6 +18,13 @@ export class TimeBar {
     this.update();
   }
 
+  /** A page without frames is shown. */
+  detach() {
+    this.play(false);
+    this.#page = null;
+    $("time").hidden = true;
+  }
+
   /** After the page's frame or the number of frames has changed; words: about the frame. */
   update(words = "") {
     const {frame, frameCount} = this.#page;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <dic/export.hpp>
 #include <dic/probe.hpp>
@@ -118,6 +119,7 @@ struct LiveFrame {
   std::string error;     ///< why the frame could not be measured, one sentence; empty = measured
   std::shared_ptr<const Field> field;  ///< null for events and after an error
   LiveDrops drops;                     ///< since the last frame
+  std::shared_ptr<const Image> image;  ///< the measured frame; null for events
 };
 
 struct LiveSummary {
@@ -138,6 +140,26 @@ class LiveCamera;
 /// Opens a camera, or opens it again after it has vanished. Throws UsageError for settings, DeviceError.
 using OpenCamera = std::function<std::unique_ptr<LiveCamera>(const std::string&, const CameraSettings&)>;
 }  // namespace live
+
+/// Shows a camera while it is set up; nothing is measured or counted. Calls must not overlap.
+class CameraView {
+ public:
+  /// Opens the camera and starts it. Throws UsageError for settings, DeviceError.
+  DIC_API CameraView(const std::string& camera, const CameraSettings& settings);
+  DIC_API ~CameraView();
+  CameraView(const CameraView&) = delete;
+  CameraView& operator=(const CameraView&) = delete;
+
+  /// Waits for the next whole frame, at most for the given time; null where none came. With the trigger
+  /// `software`, asks for it first. Throws DeviceError for a camera that has vanished.
+  DIC_API std::shared_ptr<const Image> next(std::chrono::milliseconds longest);
+  /// Settings as the camera confirms them.
+  DIC_API std::vector<CameraSetting> settings() const;
+
+ private:
+  std::unique_ptr<live::LiveCamera> camera_;
+  bool asks_for_frames_ = false;
+};
 
 /// Measures the frames of a camera while they arrive. All calls may come from any thread.
 class LiveStream {
