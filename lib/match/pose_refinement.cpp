@@ -168,7 +168,7 @@ void line_of(const double* products, double& gain, double& offset) {
 std::optional<Step> step_of(const RefinementPlan& plan, const double* products, double& gain,
                             double& offset) {
   Normal normal(plan.freedom, products, plan.is_near);
-  double unknown[pose::kTerms - 1];
+  double unknown[pose::kTerms - 1] = {};
   std::copy_n(normal.right, normal.size, unknown);
   if (!pose::solve(normal.matrix, normal.size, unknown, 1)) return std::nullopt;
   const int free = normal.size - 2;
