@@ -1,7 +1,6 @@
 #include "match/pose_refinement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <dic/error.hpp>
 #include <optional>
@@ -21,8 +20,7 @@ constexpr float kFits = 0.05F;        ///< least weight of a pixel that fits
 constexpr double kLoss = 0.02;        ///< loss of quality by which a step is bad
 constexpr double kLeastShare = 0.2;   ///< share of a bad step below which no shorter one is tried
 constexpr int kMedianPixels = 1024;   ///< pixels of which the median residual is taken
-constexpr int kGroup = 64;            ///< pixels whose residuals may depend on each other
-constexpr int kMostGroups = 600;      ///< groups of which standard deviations are made, roughly
+constexpr int kMostGroups = 200;      ///< groups of which standard deviations are made, roughly
 constexpr double kLeastSigma = 2e-4;  ///< standard deviation that no fit is better than, px
 
 /// Normal equations of the free parameters, gain and offset.
@@ -256,73 +254,55 @@ PoseFit PoseRefiner::refine(const SampleImage& image, const PixelList& pixels, c
   return best;
 }
 
+namespace {
+
+std::size_t whole_blocks(std::size_t count) {
+  return (count + PixelList::kBlock - 1) / PixelList::kBlock * PixelList::kBlock;
+}
+
+/// Gradients of the image in template coordinates.
+struct Gradients {
+  std::vector<float> x, y;
+};
+
+/// Central differences between places `step` px of the template away.
+Gradients gradients_at(const SampleImage& image, const PixelList& pixels, const pose::Warp& warp,
+                       double step) {
+  std::vector<float> before(pixels.padded()), inside(pixels.padded());
+  const auto difference = [&](double xi, double eta) {
+    std::vector<float> after(pixels.padded());
+    for (const double side : {-1.0, 1.0}) {
+      pose::Warp there = warp;
+      there.center_x += side * (there.xx * xi + there.xy * eta);
+      there.center_y += side * (there.yx * xi + there.yy * eta);
+      for (std::size_t k = 0; k < pixels.padded(); k += PixelList::kBlock)
+        sample(image, there, pixels, k, (side < 0 ? before : after).data() + k, inside.data() + k);
+    }
+    const auto scale = static_cast<float>(1 / (2 * step));
+    for (std::size_t k = 0; k < after.size(); ++k) after[k] = scale * (after[k] - before[k]);
+    return after;
+  };
+  return {difference(step, 0), difference(0, step)};
+}
+
+}  // namespace
+
 double PoseRefiner::gradient_correlation(const SampleImage& image, const PixelList& pixels,
                                          const PoseFit& fit) {
-  const auto moved = [&](double xi, double eta) {
-    pose::Warp there = fit.warp;
-    there.center_x += there.xx * xi + there.xy * eta;
-    there.center_y += there.yx * xi + there.yy * eta;
-    return there;
-  };
   constexpr double kHalf = 0.5;
-  const std::array<pose::Warp, 4> places = {moved(kHalf, 0), moved(-kHalf, 0), moved(0, kHalf),
-                                            moved(0, -kHalf)};
-  std::array<std::vector<float>, 4> around;
-  for (int k = 0; k < 4; ++k) {
-    sample_all(image, pixels, places[k]);
-    around[k] = values_;
-  }
+  const Gradients around = gradients_at(image, pixels, fit.warp, kHalf);
   sample_all(image, pixels, fit.warp);
   gain_ = fit.gain, offset_ = fit.offset + fit.gain * pixels.mean;
   set_weights(pixels, true);
   double tt = 0, ii = 0, ti = 0;
   for (int k = 0; k < pixels.count; ++k) {
-    const double w = weights_[k], gx = around[0][k] - around[1][k], gy = around[2][k] - around[3][k];
+    const double w = weights_[k], gx = around.x[k], gy = around.y[k];
     tt += w * (pixels.tx[k] * pixels.tx[k] + pixels.ty[k] * pixels.ty[k]);
     ii += w * (gx * gx + gy * gy);
     ti += w * (pixels.tx[k] * gx + pixels.ty[k] * gy);
   }
   return tt > 0 && ii > 0 ? ti / std::sqrt(tt * ii) : 0;
 }
-
-namespace {
-
-constexpr int kUnknowns = pose::kTerms - 1;
-using Matrix = double[kUnknowns][kUnknowns];
-
-/// Derivatives of one pixel's grey value with respect to the unknowns: free parameters, gain and offset.
-void derivatives(const PixelList& pixels, int k, Freedom freedom, double (&of)[kUnknowns]) {
-  const double tx = pixels.tx[k], ty = pixels.ty[k], xi = pixels.xi[k], eta = pixels.eta[k];
-  const double terms[pose::kGeometric] = {tx, ty, xi * tx, eta * tx, xi * ty, eta * ty};
-  const int free = pose::parameters(freedom);
-  for (int i = 0; i < free; ++i) {
-    of[i] = 0;
-    for (int term = 0; term < pose::kGeometric; ++term) of[i] += pose::basis(freedom, i, term) * terms[term];
-  }
-  of[free] = pixels.t[k], of[free + 1] = 1;
-}
-
-/// Normal matrix and right-hand side of a group of pixels.
-struct GroupSums {
-  Matrix matrix = {};
-  double right[kUnknowns] = {};
-};
-
-/// Change of the unknowns without a group; `all` is the matrix of all groups. False if they do not follow
-/// from all groups.
-bool change_without(const Matrix& all, const GroupSums& group, int size, double (&change)[kUnknowns]) {
-  Matrix rest;
-  for (int i = 0; i < size; ++i)
-    for (int j = 0; j < size; ++j) rest[i][j] = all[i][j] - group.matrix[i][j];
-  std::copy_n(group.right, size, change);
-  if (pose::solve(rest, size, change, 1)) return true;
-  // The group decides alone: its influence on the fit of all groups is the best that is known.
-  for (int i = 0; i < size; ++i) std::copy_n(all[i], size, rest[i]);
-  std::copy_n(group.right, size, change);
-  return pose::solve(rest, size, change, 1);
-}
-
-}  // namespace
 
 /// Factor by which the steps of the robust fit are too short for its residuals, since its weights change with
 /// them (Huber 1981).
@@ -339,57 +319,66 @@ double PoseRefiner::weight_slope() const {
   return slopes > 0 ? std::clamp(weights / slopes, 1.0, kMost) : kMost;
 }
 
-void PoseRefiner::with_sigmas(const PixelList& pixels, const RefinementPlan& plan, PoseFit& fit) const {
-  // Delete-a-group jackknife: residuals of neighbours depend on each other (interpolated noise, misfit),
-  // those of groups of pixels do not. Of large templates some of the groups stand for all.
-  const int free = pose::parameters(plan.freedom), size = free + 2;
-  const int all_groups = (pixels.count + kGroup - 1) / kGroup, stride = std::max(1, all_groups / kMostGroups);
-  std::vector<GroupSums> groups;
-  for (int first = 0; first < pixels.count; first += stride * kGroup) {
-    GroupSums& group = groups.emplace_back();
-    for (int k = first; k < std::min(first + kGroup, pixels.count); ++k) {
-      double of[kUnknowns];
-      derivatives(pixels, k, plan.freedom, of);
-      const double residual = values_[k] - gain_ * pixels.t[k] - offset_;
-      for (int i = 0; i < size; ++i) {
-        group.right[i] += weights_[k] * residual * of[i];
-        for (int j = 0; j <= i; ++j) group.matrix[i][j] += weights_[k] * of[i] * of[j];
-      }
+/// Some groups of pixels of the last step, which stand for all of a large template, with the image's
+/// gradients.
+FittedPixels PoseRefiner::fitted(const SampleImage& image, const PixelList& pixels, const pose::Warp& warp,
+                                 int stride) const {
+  PixelList some;
+  FittedPixels fitted;
+  const auto gain = static_cast<float>(gain_), offset = static_cast<float>(offset_);
+  for (int first = 0; first < pixels.count; first += stride * FittedPixels::kGroup)
+    for (int k = first; k < std::min(first + FittedPixels::kGroup, pixels.count); ++k) {
+      some.xi.push_back(pixels.xi[k]), some.eta.push_back(pixels.eta[k]);
+      fitted.pixels.push_back({.xi = pixels.xi[k],
+                               .eta = pixels.eta[k],
+                               .t = pixels.t[k],
+                               .tx = pixels.tx[k],
+                               .ty = pixels.ty[k],
+                               .residual = (values_[k] - offset) / gain - pixels.t[k],
+                               .weight = weights_[k]});
     }
+  some.count = static_cast<int>(some.xi.size());
+  some.xi.resize(whole_blocks(some.xi.size())), some.eta.resize(some.xi.size());
+  constexpr double kStep = 0.25;  // px: differences over longer distances smooth fine textures
+  const Gradients gradients = gradients_at(image, some, warp, kStep);
+  for (std::size_t k = 0; k < fitted.pixels.size(); ++k)
+    fitted.pixels[k].ix = gradients.x[k] / gain, fitted.pixels[k].iy = gradients.y[k] / gain;
+  return fitted;
+}
+
+void PoseRefiner::with_sigmas(const SampleImage& image, const PixelList& pixels, const RefinementPlan& plan,
+                              PoseFit& fit) const {
+  const int free = pose::parameters(plan.freedom);
+  const int groups = (pixels.count + FittedPixels::kGroup - 1) / FittedPixels::kGroup;
+  const int stride = std::max(1, groups / kMostGroups), counted = (groups + stride - 1) / stride;
+  const auto scatter = scatter_of(fitted(image, pixels, fit.warp, stride), plan.freedom, plan.rim);
+  if (!scatter) {
+    fit.valid = false;
+    return;
   }
-  Matrix all = {}, covariance = {};
-  for (const GroupSums& group : groups)
-    for (int i = 0; i < size; ++i)
-      for (int j = 0; j <= i; ++j) all[i][j] += group.matrix[i][j];
-  for (const GroupSums& group : groups) {
-    double change[kUnknowns];
-    if (!change_without(all, group, size, change)) continue;
-    for (int i = 0; i < size; ++i)
-      for (int j = 0; j < size; ++j) covariance[i][j] += change[i] * change[j];
-  }
-  const double share = static_cast<double>(groups.size()) / std::max(1, all_groups);
-  const double factor = share * std::pow(weight_slope() / gain_, 2);
-  for (auto& row : covariance)
-    for (double& value : row) value *= factor;
+  fit.loose.clear();
+  if (scatter->loose) fit.loose.assign(scatter->loose->begin(), scatter->loose->end());
+  const double share = static_cast<double>(counted) / std::max(1, groups);
+  PoseScatter::Matrix covariance = share * std::pow(weight_slope(), 2) * scatter->covariance;
   // Rounding of grey values and of the interpolation is in no residual.
-  for (int i = 0; i < 2; ++i) covariance[i][i] += kLeastSigma * kLeastSigma;
-  for (int i = 2; i < free; ++i) covariance[i][i] += std::pow(kLeastSigma / std::max(1.0, plan.rim), 2);
+  for (int i = 0; i < 2; ++i) covariance(i, i) += kLeastSigma * kLeastSigma;
+  for (int i = 2; i < free; ++i) covariance(i, i) += std::pow(kLeastSigma / std::max(1.0, plan.rim), 2);
   const pose::Warp& w = fit.warp;
   const auto variance = [&](double a, double b) {
-    return a * a * covariance[0][0] + 2 * a * b * covariance[0][1] + b * b * covariance[1][1];
+    return a * a * covariance(0, 0) + 2 * a * b * covariance(0, 1) + b * b * covariance(1, 1);
   };
   fit.sigma_x = std::sqrt(std::max(0.0, variance(w.xx, w.xy)));
   fit.sigma_y = std::sqrt(std::max(0.0, variance(w.yx, w.yy)));
   if (plan.freedom == Freedom::affine) {
     // Terms 2 .. 5 change the matrix; its rotation is (4 - 3) / 2, its scale (2 + 5) / 2.
-    fit.sigma_radians = std::sqrt(covariance[3][3] + covariance[4][4] - 2 * covariance[3][4]) / 2;
-    fit.sigma_log_scale = std::sqrt(covariance[2][2] + covariance[5][5] + 2 * covariance[2][5]) / 2;
+    fit.sigma_radians = std::sqrt(covariance(3, 3) + covariance(4, 4) - 2 * covariance(3, 4)) / 2;
+    fit.sigma_log_scale = std::sqrt(covariance(2, 2) + covariance(5, 5) + 2 * covariance(2, 5)) / 2;
     return;
   }
   if (plan.freedom == Freedom::rotation || plan.freedom == Freedom::similarity)
-    fit.sigma_radians = std::sqrt(covariance[2][2]);
-  if (plan.freedom == Freedom::similarity) fit.sigma_log_scale = std::sqrt(covariance[3][3]);
-  if (plan.freedom == Freedom::scale) fit.sigma_log_scale = std::sqrt(covariance[2][2]);
+    fit.sigma_radians = std::sqrt(covariance(2, 2));
+  if (plan.freedom == Freedom::similarity) fit.sigma_log_scale = std::sqrt(covariance(3, 3));
+  if (plan.freedom == Freedom::scale) fit.sigma_log_scale = std::sqrt(covariance(2, 2));
 }
 
 }  // namespace dic::match

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "match/pose_kernels.hpp"
+#include "match/pose_sigmas.hpp"
 
 namespace dic::match {
 
@@ -34,6 +35,8 @@ struct PoseFit {
   double visible = 0;           ///< share of the template's pixels that are inside the image and fit
   double inside = 0;            ///< share that is inside the image
   double sigma_x = 0, sigma_y = 0, sigma_radians = 0, sigma_log_scale = 0;  ///< only from `with_sigmas`
+  /// Motion that noise hides, see PoseScatter; empty: all are determined. Only from `with_sigmas`.
+  std::vector<double> loose{};
 };
 
 /// Buffers and results of refinements; one per thread.
@@ -47,8 +50,10 @@ class PoseRefiner {
   /// happens to resemble the template, because smooth textures have few edges at the same places.
   /// fit: pose in pixels of the level, gain and offset.
   double gradient_correlation(const SampleImage& image, const PixelList& pixels, const PoseFit& fit);
-  /// Adds standard deviations to the fit that the last `refine` returned, in pixels of the level.
-  void with_sigmas(const PixelList& pixels, const RefinementPlan& plan, PoseFit& fit) const;
+  /// Adds standard deviations to the fit that the last `refine` returned, in pixels of the level. The fit
+  /// becomes invalid if its pixels do not determine the pose at all.
+  void with_sigmas(const SampleImage& image, const PixelList& pixels, const RefinementPlan& plan,
+                   PoseFit& fit) const;
 
  private:
   void sample_all(const SampleImage& image, const PixelList& pixels, const pose::Warp& warp);
@@ -57,6 +62,8 @@ class PoseRefiner {
   void set_weights(const PixelList& pixels, bool robust);
   void rate(const PixelList& pixels, const double* products, bool robust, PoseFit& fit) const;
   double weight_slope() const;
+  FittedPixels fitted(const SampleImage& image, const PixelList& pixels, const pose::Warp& warp,
+                      int stride) const;
 
   std::vector<float> values_, inside_, weights_, sorted_;
   double gain_ = 1, offset_ = 0;

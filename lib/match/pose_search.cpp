@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "match/box.hpp"
+#include "match/loose_motion.hpp"
 #include "match/quintic_spline.hpp"
 
 namespace dic::match {
@@ -332,7 +333,8 @@ RefinementPlan PoseSearch::plan_at(int level, const SearchLimit& limit) const {
 }
 
 void PoseSearch::refine_level(const ImagePyramid& image, int level, std::vector<Candidate>& candidates,
-                              const SearchLimit& limit) {
+                              const Effort& effort) {
+  const SearchLimit& limit = effort.limit;
   const TemplateLevel& source = template_.level(level);
   const bool is_top = level == template_.top();
   const RefinementPlan plan = plan_at(level, limit);
@@ -354,7 +356,8 @@ void PoseSearch::refine_level(const ImagePyramid& image, int level, std::vector<
     full.warp = c.warp;
     // At the last level before full resolution, which is the dearest, it is known what the structure will
     // cost at least.
-    if (level == 1) c.score *= std::min(1.0, structure(image, full, refiners_[worker]) / kStructure);
+    if (level == 1)
+      c.score *= std::min(1.0, structure({image, effort, refiners_[worker]}, full) / kStructure);
   });
   std::ranges::stable_sort(candidates,
                            [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
@@ -398,84 +401,112 @@ PoseFit best_of_steps(const SampleImage& image, const PixelList& pixels, const p
 
 }  // namespace
 
-std::optional<PoseSearch::Refined> PoseSearch::refine_full(const ImagePyramid& image,
-                                                           const Candidate& candidate, const Effort& effort,
-                                                           PoseRefiner& refiner) const {
-  const TemplateLevel& source = template_.level(0);
-  const pose::Warp& start = candidate.warp;
-  const double reach_x =
-      std::abs(start.xx) * template_.width() / 2 + std::abs(start.xy) * template_.height() / 2;
-  const double reach_y =
-      std::abs(start.yx) * template_.width() / 2 + std::abs(start.yy) * template_.height() / 2;
-  const ImageView& whole = image.image();
+namespace {
+
+/// A part of the image around an instance at full resolution.
+class FullWindow {
+ public:
+  /// is_fast: grey values between pixels without a spline. The part may be empty.
+  FullWindow(const ImagePyramid& image, const Rectangle& part, bool is_fast, core::ThreadPool& pool)
+      : part_(part) {
+    if (is_empty()) return;
+    const int width = part.right - part.left, height = part.bottom - part.top;
+    const ImageView view = part_of(image.image(), part.left, part.top, width, height);
+    if (is_fast) {
+      pixels_ = float_image(view, pool);
+      samples_ = sample_image(pixels_, nullptr);
+      samples_.sampling = Sampling::lagrange;
+    } else {
+      samples_ = spline_.emplace(view, pool).samples();
+    }
+    const FloatImage* all = image.mask(0);
+    if (!all) return;
+    mask_ = FloatImage(width, height);
+    for (int y = 0; y < height; ++y) std::copy_n(all->row(part.top + y) + part.left, width, mask_.row(y));
+    samples_.mask = mask_.values.data();
+  }
+  FullWindow(const FullWindow&) = delete;
+  FullWindow& operator=(const FullWindow&) = delete;
+
+  bool is_empty() const { return part_.right - part_.left < 4 || part_.bottom - part_.top < 4; }
+  const SampleImage& samples() const { return samples_; }
+  pose::Warp to_window(pose::Warp warp) const {
+    warp.center_x -= part_.left, warp.center_y -= part_.top;
+    return warp;
+  }
+  pose::Warp to_image(pose::Warp warp) const {
+    warp.center_x += part_.left, warp.center_y += part_.top;
+    return warp;
+  }
+
+ private:
+  Rectangle part_;
+  std::optional<QuinticSpline> spline_;
+  FloatImage pixels_, mask_;
+  SampleImage samples_;
+};
+
+}  // namespace
+
+/// The pixels of the image in which a template at a pose lies, and those of which the spline is made.
+Rectangle PoseSearch::reach_of(const pose::Warp& warp, const ImageView& image) const {
+  const double half_width = template_.width() / 2.0, half_height = template_.height() / 2.0;
+  const double reach_x = std::abs(warp.xx) * half_width + std::abs(warp.xy) * half_height + kFullContext;
+  const double reach_y = std::abs(warp.yx) * half_width + std::abs(warp.yy) * half_height + kFullContext;
   const auto clamp = [](double value, int size) {
     return static_cast<int>(std::clamp(value, 0.0, static_cast<double>(size)));
   };
-  const int left = clamp(start.center_x - reach_x - kFullContext, whole.width);
-  const int right = clamp(start.center_x + reach_x + kFullContext + 1, whole.width);
-  const int top = clamp(start.center_y - reach_y - kFullContext, whole.height);
-  const int bottom = clamp(start.center_y + reach_y + kFullContext + 1, whole.height);
-  if (right - left < 4 || bottom - top < 4) return std::nullopt;
-  const ImageView part = part_of(whole, left, top, right - left, bottom - top);
-  std::optional<QuinticSpline> spline;
-  FloatImage pixels;
-  SampleImage from;
-  if (effort.is_fast) {
-    pixels = float_image(part, pool_);
-    from = sample_image(pixels, nullptr);
-    from.sampling = Sampling::lagrange;
-  } else {
-    from = spline.emplace(part, pool_).samples();
-  }
-  FloatImage mask;
-  if (const FloatImage* all = image.mask(0)) {
-    mask = FloatImage(right - left, bottom - top);
-    for (int y = top; y < bottom; ++y) std::copy_n(all->row(y) + left, right - left, mask.row(y - top));
-  }
-  if (!mask.values.empty()) from.mask = mask.values.data();
+  return {clamp(warp.center_x - reach_x, image.width), clamp(warp.center_y - reach_y, image.height),
+          clamp(warp.center_x + reach_x + 1, image.width), clamp(warp.center_y + reach_y + 1, image.height)};
+}
+
+/// Fits with more and more pixels, the last time with all of them unless the search is fast.
+PoseFit PoseSearch::refine_window(const SampleImage& from, const pose::Warp& start, const Trial& trial,
+                                  RefinementPlan& plan) const {
+  const TemplateLevel& source = template_.level(0);
+  const bool is_large = template_.many().count > 0, ends_with_many = is_large && trial.effort.is_fast;
+  PoseFit fit;
+  fit.warp = start;
+  const auto step = [&](const PixelList& pixels) {
+    fit = trial.refiner.refine(from, pixels, fit.warp, plan);
+    plan.gain = fit.gain, plan.offset = fit.offset;
+    return fit.valid;
+  };
+  if (template_.full().count > 4 * source.pixels.count && !step(source.pixels)) return fit;
+  plan.is_near = true;
+  if (options_.affine) plan.freedom = Freedom::affine;
+  // Sigmas are made of the values and weights of the last step, so that it must be the result.
+  plan.keeps_best = !ends_with_many;
+  if (is_large && !step(template_.many())) return fit;
+  if (ends_with_many) return fit;
+  plan.tolerance = is_large ? 0.003 : 0.001;
+  plan.most_steps = 20;
+  plan.keeps_best = false;
+  const PoseFit before = fit;
+  fit = trial.refiner.refine(from, template_.full(), before.warp, plan);
+  return fit.valid ? fit : best_of_steps(from, template_.full(), before.warp, plan, trial.refiner);
+}
+
+std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial,
+                                                           const Candidate& candidate) const {
+  const bool is_fast = trial.effort.is_fast;
+  const FullWindow window(trial.image, reach_of(candidate.warp, trial.image.image()), is_fast, pool_);
+  if (window.is_empty()) return std::nullopt;
   RefinementPlan plan{.freedom = freedom_,
                       .any_polarity = options_.ignore_polarity,
                       .most_steps = 10,
                       .tolerance = 0.02,
-                      .rim = source.rim,
+                      .rim = template_.level(0).rim,
                       .most_motion = 4,
                       .gain = candidate.gain,
                       .offset = candidate.offset,
-                      .stop = effort.limit.stop()};
-  pose::Warp warp = start;
-  warp.center_x -= left, warp.center_y -= top;
-  PoseFit fit;
-  if (template_.full().count > 4 * source.pixels.count) {
-    fit = refiner.refine(from, source.pixels, warp, plan);
-    if (!fit.valid) return std::nullopt;
-    warp = fit.warp;
-    plan.gain = fit.gain, plan.offset = fit.offset;
-  }
-  plan.is_near = true;
-  if (options_.affine) plan.freedom = Freedom::affine;
-  const bool is_large = template_.many().count > 0;
-  const bool ends_with_many = is_large && effort.is_fast;
-  if (is_large) {
-    // Sigmas are made of the values and weights of the last step, so that it must be the result.
-    plan.keeps_best = !ends_with_many;
-    fit = refiner.refine(from, template_.many(), warp, plan);
-    if (!fit.valid) return std::nullopt;
-    warp = fit.warp;
-    plan.gain = fit.gain, plan.offset = fit.offset;
-  }
-  const PixelList& last = ends_with_many ? template_.many() : template_.full();
-  if (!ends_with_many) {
-    plan.tolerance = is_large ? 0.003 : 0.001;
-    plan.most_steps = 20;
-    plan.keeps_best = false;
-    fit = refiner.refine(from, last, warp, plan);
-    if (!fit.valid) fit = best_of_steps(from, last, warp, plan, refiner);
-    if (!fit.valid) return std::nullopt;
-  }
-  refiner.with_sigmas(last, plan, fit);
-  Refined refined{fit, fit.warp};
-  refined.warp.center_x += left, refined.warp.center_y += top;
-  return refined;
+                      .stop = trial.effort.limit.stop()};
+  PoseFit fit = refine_window(window.samples(), window.to_window(candidate.warp), trial, plan);
+  if (!fit.valid) return std::nullopt;
+  const PixelList& last = is_fast && template_.many().count > 0 ? template_.many() : template_.full();
+  trial.refiner.with_sigmas(window.samples(), last, plan, fit);
+  if (!fit.valid) return std::nullopt;
+  return Refined{fit, window.to_image(fit.warp), plan.freedom};
 }
 
 namespace {
@@ -489,12 +520,12 @@ double final_score(const PoseFit& fit) {
 }  // namespace
 
 /// Correlation of the gradients at half resolution, where noise is lower.
-double PoseSearch::structure(const ImagePyramid& image, const PoseFit& fit, PoseRefiner& refiner) const {
+double PoseSearch::structure(const Trial& trial, const PoseFit& fit) const {
   const int level = std::min(1, template_.top());
   PoseFit there = fit;
   there.warp = pose::at_level(fit.warp, level);
-  const double correlation = refiner.gradient_correlation(sample_image(image.level(level), image.mask(level)),
-                                                          template_.level(level).pixels, there);
+  const SampleImage from = sample_image(trial.image.level(level), trial.image.mask(level));
+  const double correlation = trial.refiner.gradient_correlation(from, template_.level(level).pixels, there);
   return options_.ignore_polarity ? std::abs(correlation) : std::max(0.0, correlation);
 }
 
@@ -514,79 +545,153 @@ Match PoseSearch::match_at(const pose::Warp& warp, const Candidate& candidate, c
 }
 
 /// A fit at one level; its pose is in pixels of full resolution.
-PoseFit PoseSearch::fit_at(const ImagePyramid& image, int level, const pose::Warp& start,
-                           const RefinementPlan& plan, PoseRefiner& refiner) const {
-  PoseFit fit = refiner.refine(sample_image(image.level(level), image.mask(level)),
-                               template_.level(level).pixels, pose::at_level(start, level), plan);
+PoseFit PoseSearch::fit_at(const Trial& trial, int level, const pose::Warp& start,
+                           const RefinementPlan& plan) const {
+  PoseFit fit = trial.refiner.refine(sample_image(trial.image.level(level), trial.image.mask(level)),
+                                     template_.level(level).pixels, pose::at_level(start, level), plan);
   fit.warp = pose::from_level(fit.warp, level);
   return fit;
 }
 
 /// The pose to which a start leads before full resolution. None if it is the known pose, or clearly worse.
-std::optional<pose::Warp> PoseSearch::rival(const ImagePyramid& image, const pose::Warp& start,
-                                            const pose::Warp& known, const Effort& effort,
-                                            PoseRefiner& refiner) const {
+std::optional<pose::Warp> PoseSearch::rival(const Trial& trial, const pose::Warp& start,
+                                            const pose::Warp& known) const {
   const int level = std::min(1, template_.top());
-  RefinementPlan plan = plan_at(level, effort.limit);
+  RefinementPlan plan = plan_at(level, trial.effort.limit);
   plan.robust_from = 1;
-  const PoseFit fit = fit_at(image, level, start, plan, refiner);
+  const PoseFit fit = fit_at(trial, level, start, plan);
   if (!fit.valid || is_same_pose(fit.warp, known, template_.level(0).rim, kSameUnit)) return std::nullopt;
   plan.robust_from = plan.most_steps = 0;
-  const PoseFit here = fit_at(image, level, known, plan, refiner);
+  const PoseFit here = fit_at(trial, level, known, plan);
   if (here.valid && fit.quality < here.quality - kNearlyAsGood) return std::nullopt;
   return fit.warp;
 }
 
 /// The pose to which all pixels lead from a known one. Where that is a local optimum, its weights hide the
 /// pixels that would say so. None if the pose remains the same or becomes clearly worse.
-std::optional<pose::Warp> PoseSearch::pose_of_all(const ImagePyramid& image, const pose::Warp& known,
-                                                  const Effort& effort, PoseRefiner& refiner) const {
+std::optional<pose::Warp> PoseSearch::pose_of_all(const Trial& trial, const pose::Warp& known) const {
   pose::Warp warp = known;
   for (int level = template_.top(); level >= std::min(1, template_.top()); --level) {
-    RefinementPlan plan = plan_at(level, effort.limit);
+    RefinementPlan plan = plan_at(level, trial.effort.limit);
     plan.robust_from = plan.most_steps + 1;
-    const PoseFit fit = fit_at(image, level, warp, plan, refiner);
+    const PoseFit fit = fit_at(trial, level, warp, plan);
     if (!fit.valid) return std::nullopt;
     warp = fit.warp;
   }
-  return rival(image, warp, known, effort, refiner);
+  return rival(trial, warp, known);
 }
 
-std::optional<Match> PoseSearch::finish(const ImagePyramid& image, const Candidate& candidate,
-                                        const Match& pose, const Effort& effort, PoseRefiner& refiner) const {
+/// Refines a start and keeps it if it is better. is_turned: far from the best pose so far.
+void PoseSearch::try_pose(const Trial& trial, const Candidate& start, bool is_turned, Best& best) const {
+  const auto other = refine_full(trial, start);
+  if (!other) return;
+  PoseFit in_image = other->fit;
+  in_image.warp = other->warp;
   const double demanded = demanded_structure(template_.level(std::min(1, template_.top())).pixels.count);
-  std::optional<Refined> best;
-  double score = -1;
-  const auto try_pose = [&](const Candidate& start, bool is_turned) {
-    const auto other = refine_full(image, start, effort, refiner);
-    if (!other) return;
-    PoseFit in_image = other->fit;
-    in_image.warp = other->warp;
-    const double reached =
-        final_score(other->fit) * std::min(1.0, structure(image, in_image, refiner) / demanded);
-    // A fit that is bad everywhere counts more pixels as visible than a good one with some misfit: poses that
-    // are far apart are compared by all pixels, unless something hides many.
-    const bool by_all = is_turned && best && std::min(best->fit.visible, other->fit.visible) > kMostlyVisible;
-    const bool is_better = by_all ? std::abs(other->fit.score) > std::abs(best->fit.score) : reached > score;
-    if (is_better) best = other, score = reached;
-  };
-  try_pose(candidate, false);
-  if (best && score >= options_.threshold)
-    if (const auto other = pose_of_all(image, best->warp, effort, refiner)) try_pose({.warp = *other}, false);
+  const double reached = final_score(other->fit) * std::min(1.0, structure(trial, in_image) / demanded);
+  // A fit that is bad everywhere counts more pixels as visible than a good one with some misfit: poses that
+  // are far apart are compared by all pixels, unless something hides many.
+  const bool by_all =
+      is_turned && best.pose && std::min(best.pose->fit.visible, other->fit.visible) > kMostlyVisible;
+  const bool is_better =
+      by_all ? std::abs(other->fit.score) > std::abs(best.pose->fit.score) : reached > best.score;
+  if (is_better) best.pose = other, best.score = reached;
+}
+
+/// Tries the turns after which the template nearly looks the same.
+void PoseSearch::try_symmetries(const Trial& trial, const pose::Warp& start, Best& best) const {
   for (const double turn : template_.symmetries()) {
     const double c = std::cos(turn * kDegree), s = std::sin(turn * kDegree);
-    pose::Warp turned = best ? best->warp : candidate.warp;
-    const pose::Warp w = turned;
+    const pose::Warp w = best.pose ? best.pose->warp : start;
+    pose::Warp turned = w;
     turned.xx = w.xx * c + w.xy * s, turned.xy = w.xy * c - w.xx * s;
     turned.yx = w.yx * c + w.yy * s, turned.yy = w.yy * c - w.yx * s;
     if (!is_in_range(turned)) continue;
-    if (const auto other = rival(image, turned, w, effort, refiner)) try_pose({.warp = *other}, true);
+    if (const auto other = rival(trial, turned, w)) try_pose(trial, {.warp = *other}, true, best);
   }
-  if (!best || !is_in_range(best->warp)) return std::nullopt;
-  const PoseFit& fit = best->fit;
-  const pose::Warp& warp = best->warp;
-  Match match = match_at(warp, candidate, pose);
-  match.score = score;
+}
+
+/// Qualities of poses before full resolution after a step of their centre, which the pixels do determine; by
+/// the gain and offset of a fit. -1 outside the ranges.
+std::vector<double> PoseSearch::qualities(const Trial& trial, const PoseFit& fit,
+                                          std::vector<pose::Warp>& poses) const {
+  const int level = std::min(1, template_.top());
+  RefinementPlan plan = plan_at(level, trial.effort.limit);
+  plan.freedom = Freedom::shift;
+  plan.most_steps = 2;
+  plan.gain = fit.gain, plan.offset = fit.offset;
+  std::vector<double> qualities;
+  for (pose::Warp& warp : poses) {
+    const PoseFit here = is_in_range(warp) ? fit_at(trial, level, warp, plan) : PoseFit{};
+    qualities.push_back(here.valid ? here.quality : -1);
+    if (here.valid) warp = here.warp;
+  }
+  return qualities;
+}
+
+/// Where pixels do not determine a motion, what they hide or show beside the template may: tries the best
+/// poses along the motion. Standard deviations cover the poses that are as good as the best one.
+void PoseSearch::settle_loose_motion(const Trial& trial, Best& best) const {
+  const Refined start = *best.pose;
+  const int level = std::min(1, template_.top());
+  const double step = 1 << level;
+  std::vector<pose::Warp> poses =
+      poses_along(start.warp, start.fit.loose, start.freedom, template_.level(0).rim, step);
+  const std::vector<double> quality = qualities(trial, start.fit, poses);
+  std::vector<std::size_t> order(poses.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](auto a, auto b) { return quality[a] > quality[b]; });
+  std::vector<pose::Warp> tried = {start.warp};
+  constexpr std::size_t kTried = 4;
+  for (const std::size_t k : order) {
+    if (tried.size() == kTried || quality[k] <= 0) break;
+    const bool is_known = std::ranges::any_of(tried, [&](const pose::Warp& known) {
+      return is_same_pose(poses[k], known, template_.level(0).rim, 1.5 * step);
+    });
+    if (is_known) continue;
+    tried.push_back(poses[k]);
+    try_pose(trial, {.warp = poses[k], .gain = start.fit.gain, .offset = start.fit.offset}, false, best);
+  }
+  best.pose->fit = covering(best.pose->fit, best.pose->warp, poses, quality);
+}
+
+/// A fit with standard deviations that cover the poses which are as good as the best one.
+PoseFit PoseSearch::covering(PoseFit fit, const pose::Warp& warp, const std::vector<pose::Warp>& poses,
+                             const std::vector<double>& quality) const {
+  // Squared qualities are shares of the explained variance; those of poses that differ by noise alone are
+  // within some of its shares.
+  constexpr double kSame = 20;
+  const double highest = std::ranges::max(quality);
+  const int pixels = template_.level(std::min(1, template_.top())).pixels.count;
+  const double least = highest * highest - kSame * (1 - highest * highest) / std::max(1, pixels);
+  double x = 0, y = 0, turn = 0, count = 0;
+  for (std::size_t k = 0; k < poses.size(); ++k) {
+    if (quality[k] <= 0 || quality[k] * quality[k] < least) continue;
+    x += std::pow(poses[k].center_x - warp.center_x, 2), y += std::pow(poses[k].center_y - warp.center_y, 2);
+    turn += std::pow(
+        std::remainder(pose::rotation_of(poses[k]) - pose::rotation_of(warp), 2 * std::numbers::pi), 2);
+    ++count;
+  }
+  if (count == 0) return fit;
+  fit.sigma_x = std::hypot(fit.sigma_x, std::sqrt(x / count));
+  fit.sigma_y = std::hypot(fit.sigma_y, std::sqrt(y / count));
+  if (freedom_ != Freedom::scale) fit.sigma_radians = std::hypot(fit.sigma_radians, std::sqrt(turn / count));
+  return fit;
+}
+
+std::optional<Match> PoseSearch::finish(const Trial& trial, const Candidate& candidate,
+                                        const Match& pose) const {
+  Best best;
+  try_pose(trial, candidate, false, best);
+  if (best.pose && best.score >= options_.threshold)
+    if (const auto other = pose_of_all(trial, best.pose->warp))
+      try_pose(trial, {.warp = *other}, false, best);
+  try_symmetries(trial, candidate.warp, best);
+  if (best.pose && !best.pose->fit.loose.empty()) settle_loose_motion(trial, best);
+  if (!best.pose || !is_in_range(best.pose->warp)) return std::nullopt;
+  const PoseFit& fit = best.pose->fit;
+  Match match = match_at(best.pose->warp, candidate, pose);
+  match.score = best.score;
   match.refined = true;
   match.visible = fit.visible;
   match.sigma_x = fit.sigma_x, match.sigma_y = fit.sigma_y;
@@ -646,14 +751,14 @@ MatchResult PoseSearch::find(ImagePyramid& image, const Match& pose, const std::
   std::vector<Candidate> candidates = coarse(image, poses, effort);
   if (!candidates.empty()) result.best_score = candidates.front().score;
   for (int level = template_.top(); level >= 1 && !candidates.empty(); --level)
-    refine_level(image, level, candidates, limit);
+    refine_level(image, level, candidates, effort);
   std::vector<Match> found;
   double best = -1;
   for (std::size_t next = 0; next < candidates.size() && !limit.is_over();) {
     const std::vector<Candidate> batch = next_batch(candidates, next, pose, result.matches);
     std::vector<std::optional<Match>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
-      if (!limit.is_over()) matches[k] = finish(image, batch[k], pose, effort, refiners_[worker]);
+      if (!limit.is_over()) matches[k] = finish({image, effort, refiners_[worker]}, batch[k], pose);
     });
     for (const auto& match : matches) {
       if (!match) continue;

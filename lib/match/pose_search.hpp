@@ -43,6 +43,11 @@ class ImagePyramid {
   std::vector<FloatImage> levels_, masks_;
 };
 
+/// Pixels left .. right - 1 and top .. bottom - 1.
+struct Rectangle {
+  int left = 0, top = 0, right = 0, bottom = 0;
+};
+
 /// Searches one template at all poses of ranges of angles and scales: coarse to fine on image pyramids, with
 /// Gauss-Newton steps over the pose at every level.
 class PoseSearch {
@@ -70,9 +75,21 @@ class PoseSearch {
     int matches = 1;       ///< largest number that is wanted
     bool is_fast = false;  ///< large templates count with some of their pixels
   };
+  /// An image in which one thread tries poses.
+  struct Trial {
+    const ImagePyramid& image;
+    const Effort& effort;
+    PoseRefiner& refiner;
+  };
   struct Refined {
     PoseFit fit;
     pose::Warp warp;
+    pose::Freedom freedom;  ///< of the last fit
+  };
+  /// The best pose that was tried.
+  struct Best {
+    std::optional<Refined> pose;
+    double score = -1;
   };
 
   MatchResult find(ImagePyramid& image, const Match& pose, const std::vector<int>& poses,
@@ -81,19 +98,23 @@ class PoseSearch {
   std::vector<Candidate> coarse(const ImagePyramid& image, const std::vector<int>& poses,
                                 const Effort& effort);
   void refine_level(const ImagePyramid& image, int level, std::vector<Candidate>& candidates,
-                    const SearchLimit& limit);
-  std::optional<Match> finish(const ImagePyramid& image, const Candidate& candidate, const Match& pose,
-                              const Effort& effort, PoseRefiner& refiner) const;
-  std::optional<Refined> refine_full(const ImagePyramid& image, const Candidate& candidate,
-                                     const Effort& effort, PoseRefiner& refiner) const;
-  std::optional<pose::Warp> rival(const ImagePyramid& image, const pose::Warp& start, const pose::Warp& known,
-                                  const Effort& effort, PoseRefiner& refiner) const;
-  std::optional<pose::Warp> pose_of_all(const ImagePyramid& image, const pose::Warp& known,
-                                        const Effort& effort, PoseRefiner& refiner) const;
-  PoseFit fit_at(const ImagePyramid& image, int level, const pose::Warp& start, const RefinementPlan& plan,
-                 PoseRefiner& refiner) const;
+                    const Effort& effort);
+  std::optional<Match> finish(const Trial& trial, const Candidate& candidate, const Match& pose) const;
+  Rectangle reach_of(const pose::Warp& warp, const ImageView& image) const;
+  PoseFit refine_window(const SampleImage& from, const pose::Warp& start, const Trial& trial,
+                        RefinementPlan& plan) const;
+  std::optional<Refined> refine_full(const Trial& trial, const Candidate& candidate) const;
+  void try_pose(const Trial& trial, const Candidate& start, bool is_turned, Best& best) const;
+  void try_symmetries(const Trial& trial, const pose::Warp& start, Best& best) const;
+  void settle_loose_motion(const Trial& trial, Best& best) const;
+  std::vector<double> qualities(const Trial& trial, const PoseFit& fit, std::vector<pose::Warp>& poses) const;
+  PoseFit covering(PoseFit fit, const pose::Warp& warp, const std::vector<pose::Warp>& poses,
+                   const std::vector<double>& quality) const;
+  std::optional<pose::Warp> rival(const Trial& trial, const pose::Warp& start, const pose::Warp& known) const;
+  std::optional<pose::Warp> pose_of_all(const Trial& trial, const pose::Warp& known) const;
+  PoseFit fit_at(const Trial& trial, int level, const pose::Warp& start, const RefinementPlan& plan) const;
   RefinementPlan plan_at(int level, const SearchLimit& limit) const;
-  double structure(const ImagePyramid& image, const PoseFit& fit, PoseRefiner& refiner) const;
+  double structure(const Trial& trial, const PoseFit& fit) const;
   Match match_at(const pose::Warp& warp, const Candidate& candidate, const Match& pose) const;
   std::vector<Candidate> next_batch(const std::vector<Candidate>& candidates, std::size_t& next,
                                     const Match& pose, const std::vector<Match>& accepted) const;

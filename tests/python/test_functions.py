@@ -162,6 +162,24 @@ def test_zncc_and_peaks():
         dic.correlate(reference, search, variant="none")
 
 
+def test_best_peaks_of_two_copies():
+    random = np.random.default_rng(3)
+    reference = random.integers(0, 255, (9, 11)).astype(np.uint8)
+    search = random.integers(0, 60, (2, 50, 60)).astype(np.uint8)
+    search[0, 5:14, 7:18] = reference
+    search[0, 30:39, 40:51] = reference // 2 + 20 * (random.random((9, 11)) > 0.5)
+    found = dic.best_peaks(reference, search, 3, distance=4, least_score=0.6, pairing="one_to_many")
+    assert found.dx.dims == ("pair", "rank") and found.dx.shape == (2, 3)
+    assert found.found.values.tolist() == [[True, True, False], [False] * 3]
+    assert found.dx.values[0, :2].tolist() == [7, 40] and found.dy.values[0, :2].tolist() == [5, 30]
+    window = search[0, 30:39, 40:51]
+    assert float(found.score[0, 1]) == pytest.approx(np.corrcoef(window.ravel(), reference.ravel())[0, 1], abs=1e-6)
+    assert float(found.next_score[0, 0]) == float(found.score[0, 1])
+    assert 0 <= float(found.sigma_dx[0, 0]) < float(found.sigma_dx[0, 1]) < 0.2
+    with pytest.raises(dic.UsageError, match="number of peaks"):
+        dic.best_peaks(reference, search, 0)
+
+
 def test_synth(program, tmp_path):
     import subprocess
 

@@ -15,6 +15,7 @@ THREADS = re.compile(r"^(?!\s*//).*\bint threads\b", re.MULTILINE)
 OWNERS = {
     # Objects that users create.
     "lib/correlate/correlator.cpp": "Correlator",
+    "lib/correlate/peak_finder.cpp": "PeakFinder",
     "lib/match/match.cpp": "Matcher",
     "lib/refine/refiner.cpp": "Refiner",
     "lib/stereo/stereo_tracker.cpp": "StereoTracker",

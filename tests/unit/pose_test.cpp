@@ -207,6 +207,104 @@ TEST(Pose, SigmasAreTheScatter) {
   EXPECT_LT(worst, 4.5);
 }
 
+Image with_noise(Image image, double deviation, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(0, deviation);
+  for (int y = 0; y < image.height(); ++y)
+    for (int x = 0; x < image.width(); ++x) {
+      std::uint8_t& grey = image.row<std::uint8_t>(y)[x];
+      grey = static_cast<std::uint8_t>(std::lround(std::clamp(grey + noise(random), 0.0, 255.0)));
+    }
+  return image;
+}
+
+TEST(Pose, SigmasCountTheNoiseOfFaintTemplates) {
+  // Noise in the template makes it seem rich in detail. Its contrast is that of the noise.
+  std::mt19937 random(12);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  MatchOptions options = any_angle();
+  options.threshold = 0.3;
+  double squares = 0, worst = 0;
+  int found = 0;
+  for (unsigned k = 0; k < 40; ++k) {
+    const Image wanted =
+        with_noise(render(part(), kTemplateWidth, kTemplateHeight, ScalarType::u8, 128, 5), 2, 100 + k);
+    const Place place{.x = 110 + 90 * uniform(random),
+                      .y = 100 + 40 * uniform(random),
+                      .degrees = 360 * uniform(random),
+                      .gain = 5};
+    const MatchResult result = find_one(wanted, with_noise(scene({place}), 2, k), options);
+    if (result.matches.empty()) continue;
+    const Match& m = result.matches[0];
+    if (std::hypot(m.center_x - place.x, m.center_y - place.y) > 3) continue;  // the background resembles it
+    ++found;
+    for (const auto& [error, sigma] :
+         {std::pair{m.center_x - place.x, m.sigma_x}, std::pair{m.center_y - place.y, m.sigma_y},
+          std::pair{std::remainder(m.rotation_deg - place.degrees, 360), m.sigma_rotation_deg}}) {
+      squares += error * error / (sigma * sigma);
+      worst = std::max(worst, std::abs(error) / sigma);
+    }
+  }
+  EXPECT_GE(found, 25);
+  EXPECT_LT(std::sqrt(squares / (3 * found)), 1.3);
+  EXPECT_LT(worst, 4.5);
+}
+
+/// A grey part with one dark disc, which alone does not tell the angle.
+double disc_part(double xi, double eta) {
+  return 140 - 100 / (1 + std::exp((std::hypot(xi + 17, eta + 10) - 5) / 0.6));
+}
+
+Image disc_template() {
+  Image image({kTemplateWidth, kTemplateHeight}, ScalarType::u8);
+  for (int y = 0; y < kTemplateHeight; ++y)
+    for (int x = 0; x < kTemplateWidth; ++x)
+      image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(
+          std::lround(disc_part(x - (kTemplateWidth - 1) / 2.0, y - (kTemplateHeight - 1) / 2.0)));
+  return with_noise(std::move(image), 1, 5);
+}
+
+/// The part in front of a texture, or of its own grey.
+Image disc_scene(const Place& p, bool has_texture, unsigned seed) {
+  const Speckle background(kWidth, kHeight, 3, seed);
+  Image image({kWidth, kHeight}, ScalarType::u8);
+  const double c = std::cos(p.degrees * kDegree), s = std::sin(p.degrees * kDegree);
+  for (int y = 0; y < kHeight; ++y)
+    for (int x = 0; x < kWidth; ++x) {
+      const double xi = c * (x - p.x) + s * (y - p.y), eta = c * (y - p.y) - s * (x - p.x);
+      const bool is_part = std::abs(xi) <= kTemplateWidth / 2.0 && std::abs(eta) <= kTemplateHeight / 2.0;
+      const double grey = is_part ? disc_part(xi, eta) : 140 + (has_texture ? 40 * background.at(x, y) : 0);
+      image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(std::lround(std::clamp(grey, 0.0, 255.0)));
+    }
+  return with_noise(std::move(image), 2, seed);
+}
+
+TEST(Pose, SigmasOfADiscCoverItsPose) {
+  const Image wanted = disc_template();
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    const Place place{.x = 120.0 + 11 * seed, .y = 110.5, .degrees = 55.0 * seed - 180};
+    const MatchResult result = find_one(wanted, disc_scene(place, true, seed), any_angle());
+    ASSERT_EQ(result.matches.size(), 1U) << seed;
+    const Match& match = result.matches[0];
+    expect_at(match, place, 4, 12, 0);  // the surroundings tell the angle
+    EXPECT_LT(std::abs(match.center_x - place.x), 4 * match.sigma_x) << seed;
+    EXPECT_LT(std::abs(match.center_y - place.y), 4 * match.sigma_y) << seed;
+    EXPECT_LT(std::abs(std::remainder(match.rotation_deg - place.degrees, 360)), 4 * match.sigma_rotation_deg)
+        << seed;
+  }
+}
+
+TEST(Pose, AnAngleThatNothingTellsHasALargeSigma) {
+  const Image wanted = disc_template();
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    const Place place{.x = 120.0 + 11 * seed, .y = 110.5, .degrees = 70.0 * seed};
+    const MatchResult result = find_one(wanted, disc_scene(place, false, seed), any_angle());
+    ASSERT_EQ(result.matches.size(), 1U);
+    EXPECT_GT(result.matches[0].sigma_rotation_deg, 10);
+    EXPECT_GT(std::hypot(result.matches[0].sigma_x, result.matches[0].sigma_y), 3);
+  }
+}
+
 TEST(Pose, ResultsDoNotDependOnTheNumberOfLevels) {
   const Place place{.x = 150.3, .y = 110.8, .degrees = 33.3, .scale = 1.01};
   const Image image = scene({place}), wanted = part_image();

@@ -6,7 +6,7 @@
 """
 
 from . import _accessor, _cufft  # noqa: F401
-from ._correlate import correlate
+from ._correlate import best_peaks, correlate
 from ._dataset import Status
 from ._dic import (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError,
                    correlate_variants, info, read_image, version, write_image)
@@ -27,6 +27,6 @@ for _public in (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, Usa
 
 __all__ = [
     "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "LiveFrame", "LiveStream", "Probe", "Status",
-    "TrackStream", "Tracker", "UsageError", "cameras", "correlate", "correlate_variants", "info", "live", "match", "open",
+    "TrackStream", "Tracker", "UsageError", "best_peaks", "cameras", "correlate", "correlate_variants", "info", "live", "match", "open",
     "probe", "read_image", "report", "stereo", "strain", "synth", "track", "write_image",
 ]

@@ -87,3 +87,41 @@ def correlate(reference: Any, search: Any, *,
     coordinates = {"dy": np.arange(rectangle[2], rectangle[3] + 1), "dx": np.arange(rectangle[0], rectangle[1] + 1)}
     return xr.DataArray(values, coordinates, ("pair", "dy", "dx"), criterion,
                         {"criterion": criterion, "variant": correlator.variant})
+
+
+_RANKED = {
+    "found": ("1", "whether the pair has so many peaks"),
+    "at_border": ("1", "whether the true peak may lie beyond the shifts"),
+    "dx": ("px", "whole shift to the right"),
+    "dy": ("px", "whole shift downwards"),
+    "subpixel_dx": ("px", "the same by a quadratic surface through the nine scores around it"),
+    "subpixel_dy": ("px", "the same by a quadratic surface through the nine scores around it"),
+    "score": ("1", "value at the whole shift"),
+    "next_score": ("1", "value of the next best peak; 0 = there is none"),
+    "sigma_dx": ("px", "standard deviation of subpixel_dx if the residuals are white noise"),
+    "sigma_dy": ("px", "standard deviation of subpixel_dy if the residuals are white noise"),
+}
+
+
+def best_peaks(reference: Any, search: Any, count: int, *, distance: int = 2, least_score: float | None = None,
+               pairing: Literal["one_to_one", "one_to_many", "n_to_mn", "n_to_m"] = "n_to_mn",
+               criterion: Literal["zncc", "ncc", "ssd"] = "zncc",
+               shifts: Literal["valid", "full"] | tuple[int, int, int, int] = "valid", mask: Any = None,
+               device: str = "cpu", threads: int = 0) -> xr.Dataset:
+    """Finds the best peaks of the correlation of reference images with search windows, several per pair.
+
+    A peak is a shift whose score is the best among its eight neighbours. distance: peaks at most so far (px, in x and
+    y) from a better one do not count. least_score: peaks below it (ssd: above it) do not count; None: zncc and ncc
+    demand more than 0. The other arguments are those of `correlate`.
+
+    Returns an xarray.Dataset of arrays [pair, rank], best first: found, at_border, dx, dy (px), subpixel_dx, subpixel_dy
+    (px), score, next_score, sigma_dx, sigma_dy (px). Where a pair has fewer than `count` peaks, found is False. Raises
+    UsageError, DeviceError.
+    """
+    reference, search = _stack(reference), _stack(search)
+    finder = _dic.PeakFinder(device, threads)
+    peaks = finder.find(reference, search, pairing, criterion, _rectangle(shifts, reference, search),
+                        (int(count), int(distance), least_score), None if mask is None else _images.mask(_stack(mask)))
+    arrays = {name: (("pair", "rank"), peaks[name].astype(bool) if name in ("found", "at_border") else peaks[name],
+                     {"units": unit, "long_name": text}) for name, (unit, text) in _RANKED.items()}
+    return xr.Dataset(arrays, attrs={"criterion": criterion, "variant": finder.variant})

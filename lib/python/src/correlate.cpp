@@ -1,14 +1,17 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
 #include <dic/correlate.hpp>
 #include <dic/error.hpp>
+#include <dic/peak_finder.hpp>
 #include <dic/refine.hpp>
 #include <memory>
+#include <tuple>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -149,6 +152,47 @@ nb::dict peaks(Guarded<Correlator>& guarded, const Array& reference, const Array
   return arrays_of(found, request.request().criterion);
 }
 
+std::unique_ptr<Guarded<PeakFinder>> make_finder(const std::string& device, int threads) {
+  const nb::gil_scoped_release others_run;
+  return std::make_unique<Guarded<PeakFinder>>(std::make_unique<PeakFinder>(device, threads));
+}
+
+/// One array [pair, rank] of a member of all peaks.
+template <typename T, typename Of>
+NumpyArray table_of(const std::vector<RankedPeak>& peaks, int count, Of of) {
+  std::vector<T> values;
+  for (const RankedPeak& peak : peaks) values.push_back(static_cast<T>(peak.*of));
+  const auto ranks = static_cast<std::size_t>(count), pairs = values.size() / ranks;
+  const T* const data = values.data();
+  return numpy_of(std::move(values), data, {pairs, ranks});
+}
+
+nb::dict find(Guarded<PeakFinder>& guarded, const Array& reference, const Array& search,
+              const std::string& pairing, const std::string& criterion, const std::array<int, 4>& shifts,
+              const std::tuple<int, int, std::optional<float>>& options, const std::optional<Array>& mask) {
+  const Request request(reference, search, mask, pairing, criterion, shifts, "");
+  const PeakOptions wanted{std::get<0>(options), std::get<1>(options), std::get<2>(options)};
+  const std::vector<RankedPeak> found = guarded.call([&](PeakFinder& finder, const std::stop_token& stop) {
+    CorrelateRequest stoppable = request.request();
+    stoppable.stop = stop;
+    std::vector<RankedPeak> out;
+    finder.find(stoppable, wanted, out);
+    return out;
+  });
+  nb::dict out;
+  out["found"] = table_of<std::uint8_t>(found, wanted.count, &RankedPeak::found);
+  out["at_border"] = table_of<std::uint8_t>(found, wanted.count, &RankedPeak::at_border);
+  out["dx"] = table_of<int>(found, wanted.count, &RankedPeak::dx);
+  out["dy"] = table_of<int>(found, wanted.count, &RankedPeak::dy);
+  out["subpixel_dx"] = table_of<double>(found, wanted.count, &RankedPeak::x);
+  out["subpixel_dy"] = table_of<double>(found, wanted.count, &RankedPeak::y);
+  out["score"] = table_of<float>(found, wanted.count, &RankedPeak::score);
+  out["next_score"] = table_of<float>(found, wanted.count, &RankedPeak::next_score);
+  out["sigma_dx"] = table_of<double>(found, wanted.count, &RankedPeak::sigma_x);
+  out["sigma_dy"] = table_of<double>(found, wanted.count, &RankedPeak::sigma_y);
+  return out;
+}
+
 }  // namespace
 
 void add_correlate(nb::module_& module) {
@@ -164,6 +208,16 @@ void add_correlate(nb::module_& module) {
           [](Guarded<Correlator>& self) {
             return self.ask([](Correlator& of) { return of.last_plan().variant; });
           },
+          "Implementation that the last call used.");
+  nb::class_<Guarded<PeakFinder>>(module, "PeakFinder")
+      .def(nb::new_(&make_finder), "device"_a = "cpu", "threads"_a = 0)
+      .def(
+          "find", &find, "reference"_a, "search"_a, "pairing"_a, "criterion"_a, "shifts"_a, "options"_a,
+          "mask"_a = nb::none(),
+          "The best peaks of every pair: arrays [pair, rank] by name. options: count, distance, least score.")
+      .def_prop_ro(
+          "variant",
+          [](Guarded<PeakFinder>& self) { return self.ask([](PeakFinder& of) { return of.variant(); }); },
           "Implementation that the last call used.");
   module.def(
       "correlate_variants",
