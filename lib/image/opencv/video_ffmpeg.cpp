@@ -93,18 +93,18 @@ std::string input_name(const std::filesystem::path& path) { return "file:" + pat
 
 /// The first video stream as ffprobe describes it, and the times of its frames in the order of their display,
 /// s.
-struct Stream {
+struct VideoStream {
   std::map<std::string, std::string> properties;
   std::vector<double> times;
 };
 
 /// Reads lines "name=value"; the stream is empty if ffprobe finds none.
-Stream probe(const std::filesystem::path& path) {
+VideoStream probe(const std::filesystem::path& path) {
   ChildProcess ffprobe({"ffprobe", "-v", "error", "-protocol_whitelist", "file", "-select_streams", "v:0",
                         "-show_entries", "stream=width,height,avg_frame_rate,nb_frames:packet=pts_time",
                         "-of", "default=noprint_wrappers=1", input_name(path)});
   const std::string text = ffprobe.read_all();
-  Stream stream;
+  VideoStream stream;
   if (!ffprobe.succeeded()) return stream;
   for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string line = text.substr(begin, end - begin);
