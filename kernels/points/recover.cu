@@ -50,8 +50,9 @@ __global__ void __launch_bounds__(point_threads)
                       const __grid_constant__ TaskList list) {
   for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
     const float score = exists ? starts[i].score : -1;
-    const bool selected = score >= scores.least && score < scores.below && points.status(i) != Status::ok &&
-                          points.status(i) != Status::flat && points.trackable(i);
+    const bool selected = exists && score >= scores.least && score < scores.below &&
+                          points.status(i) != Status::ok && points.status(i) != Status::flat &&
+                          points.trackable(i);
     RefineTask task;
     if (selected) task = task_from(i, starts[i], order);
     append_task(selected, task, list);

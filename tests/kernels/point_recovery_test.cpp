@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <cmath>
 #include <dic/kernels/follow_peaks.hpp>
 #include <dic/kernels/points.hpp>
+#include <dic/shared/trust_rules.hpp>
+#include <limits>
 
 #include "kernels/points_state.hpp"
 #include "kernels/points_support.hpp"
@@ -56,26 +60,89 @@ TEST_F(Points, BeginUnrefined) {
 }
 
 TEST_F(Points, SelectARungOfStarts) {
+  constexpr float any = std::numeric_limits<float>::infinity();
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    for (TrackedPoint& point : s.tracked)
+      if (point.result.status != Status::ok && s.chance(0.3)) point.result.status = Status::flat;
     const DeviceArray<PointStart> starts(s.starts, stream);
     const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
-    for (const int order : {0, 1, 2}) {
-      const DeviceArray<RefineTask> tasks(s.count(), stream);
-      const DeviceArray<std::int32_t> count(1, stream);
-      kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), {0.3f, 0.7f}, order,
-                                        {tasks.data(), count.data()}, stream.handle());
-      std::vector<RefineTask> want;
-      for (int i = 0; i < s.count(); ++i) {
-        const PointStart& start = s.starts[i];
-        if (measured(s, i) || !trackable(s, i) || start.score < 0.3f || start.score >= 0.7f) continue;
-        want.push_back(naive_task(s, i, order));
+    for (const kernels::ScoreRange scores : {kernels::ScoreRange{0.3f, 0.7f}, kernels::ScoreRange{-any, any}})
+      for (const int order : {0, 1, 2}) {
+        const DeviceArray<RefineTask> tasks(s.count(), stream);
+        const DeviceArray<std::int32_t> count(1, stream);
+        kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), scores, order,
+                                          {tasks.data(), count.data()}, stream.handle());
+        std::vector<RefineTask> want;
+        for (int i = 0; i < s.count(); ++i) {
+          const float score = s.starts[i].score;
+          const bool given_up = s.tracked[i].result.status == Status::flat;
+          if (measured(s, i) || given_up || !trackable(s, i) || score < scores.least || score >= scores.below)
+            continue;
+          want.push_back(naive_task(s, i, order));
+        }
+        EXPECT_TRUE(same_bytes(sorted(tasks, count, stream), want)) << "order " << order;
+        kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), scores, order,
+                                          {nullptr, count.data()}, stream.handle());
+        EXPECT_EQ(count.value(stream), std::ssize(want)) << "order " << order;
       }
-      EXPECT_TRUE(same_bytes(sorted(tasks, count, stream), want)) << "order " << order;
-      kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), {0.3f, 0.7f}, order,
-                                        {nullptr, count.data()}, stream.handle());
-      EXPECT_EQ(count.value(stream), std::ssize(want)) << "order " << order;
+  });
+}
+
+/// The lower quartile of the residuals of certain points, to one part in eight, as their classes tell it; 0
+/// if there are too few.
+float naive_normal_residual(const PointsState& s, std::int64_t large) {
+  std::vector<float> residuals;
+  std::int64_t points = 0;
+  for (int i = 0; i < s.count(); ++i) {
+    points += trackable(s, i);
+    if (measured(s, i) && zncc(s, i) >= track::kCertain) residuals.push_back(s.tracked[i].result.residual_sd);
+  }
+  if (std::ssize(residuals) < large || 4 * std::ssize(residuals) < points) return 0;
+  std::ranges::sort(residuals);
+  return track::ValueClasses::end(track::ValueClasses::of(residuals[residuals.size() / 4]));
+}
+
+TEST_F(Points, GiveUpMereNoise) {
+  on_all([](PointsState& s, const DevicePoints&, const Stream& stream) {
+    for (int i = 0; i < s.count(); ++i) {
+      s.tracked[i].result.residual_sd = static_cast<float>(s.uniform(2, 6));
+      if (measured(s, i) && s.chance(0.7)) s.tracked[i].result.zncc = 0.95f;
+      s.subsets[i].count = 441;
+      s.subsets[i].fitted = 8;
+      s.subsets[i].energy = static_cast<float>(433 * std::pow(s.chance(0.5) ? s.uniform(0.5, 6) : 30.0, 2));
+    }
+    const DevicePoints device(s, stream);
+    std::vector<std::uint8_t> fresh(s.count(), 1);
+    for (const std::int64_t large : {std::int64_t{1}, std::int64_t{s.count()} + 1}) {
+      const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+      const DeviceArray<std::uint8_t> device_fresh(fresh, stream);
+      const DeviceArray<std::int32_t> counts(kernels::NoiseCounts::kCount, stream);
+      kernels::launch_count_certain(device.points, tracked.data(), counts.data(), stream.handle());
+      kernels::launch_give_up_noise(device.points, counts.data(), large, tracked.data(), device_fresh.data(),
+                                    stream.handle());
+      const float normal = naive_normal_residual(s, large);
+      std::vector<TrackedPoint> want = s.tracked;
+      std::vector<std::uint8_t> want_fresh = fresh;
+      for (int i = 0; i < s.count(); ++i) {
+        const double contrast = std::sqrt(double{s.subsets[i].energy} / (441 - 8));
+        if (!trackable(s, i) || contrast >= 0.9 * normal) continue;
+        want[i].result.status = Status::flat;
+        want_fresh[i] = 0;
+      }
+      EXPECT_TRUE(same_bytes(tracked.values(stream), want)) << "large " << large;
+      EXPECT_EQ(device_fresh.values(stream), want_fresh) << "large " << large;
     }
   });
+}
+
+TEST_F(Points, CountsOfGpusAddUp) {
+  const Stream stream;
+  constexpr int n = kernels::NoiseCounts::kCount;
+  std::vector<std::int32_t> parts(3 * std::size_t{n}), want(n);
+  for (int k = 0; k < 3 * n; ++k) want[k % n] += parts[k] = k % 1001;
+  const DeviceArray<std::int32_t> of_gpus(parts, stream), sums(n, stream);
+  kernels::launch_add_counts(of_gpus.data(), 3, sums.data(), stream.handle());
+  EXPECT_EQ(sums.values(stream), want);
 }
 
 TEST_F(Points, AcceptWhatIsBetter) {
