@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <iterator>
 #include <numbers>
 #include <utility>
 
@@ -70,6 +71,25 @@ Tile windowed_tile(ImageView image, int x, int y, const std::array<float, kSize>
   return tile;
 }
 
+/// Medians over pairs of tiles, for each frequency, as means: the sum of two powers of noise has a median of
+/// 0.839 of its mean. powers: [pairs, kSize, kSize], not yet symmetric.
+std::vector<double> medians(const std::vector<float>& powers, double energy) {
+  constexpr double of_mean = 0.839;
+  constexpr std::size_t pairs = kTiles / 2, size = std::size_t{kSize} * kSize;
+  std::vector<double> medians(size);
+  std::array<double, pairs> values;
+  for (int j = 0; j < kSize; ++j)
+    for (int i = 0; i < kSize; ++i) {
+      const int here = j * kSize + i, there = (kSize - j) % kSize * kSize + (kSize - i) % kSize;
+      if (there < here) continue;
+      for (std::size_t k = 0; k < pairs; ++k)
+        values[k] = 0.5 * (double{powers[k * size + here]} + double{powers[k * size + there]});
+      std::ranges::nth_element(values, values.begin() + pairs / 2);
+      medians[here] = medians[there] = values[pairs / 2] / (2 * of_mean * energy * energy);
+    }
+  return medians;
+}
+
 }  // namespace
 
 double PowerSpectrum::frequency(int k) {
@@ -94,6 +114,7 @@ std::optional<PowerSpectrum> PowerSpectrum::of(ImageView image, const fields::Po
     return windowed_tile(image, points.x[i], points.y[i], window);
   };
   std::vector<Complex> pair(kSize * kSize);
+  std::vector<float> powers;
   for (int k = 0; k < kTiles;
        k += 2) {  // transforms two real tiles as one complex tile, since their powers add up
     const Tile a = tile_at(k), b = tile_at(k + 1);
@@ -101,7 +122,9 @@ std::optional<PowerSpectrum> PowerSpectrum::of(ImageView image, const fields::Po
     for (int j = 0; j < kSize; ++j) transform(&pair[j * kSize], 1);
     for (int i = 0; i < kSize; ++i) transform(&pair[i], kSize);
     for (int i = 0; i < kSize * kSize; ++i) spectrum.power_[i] += std::norm(pair[i]);
+    std::ranges::transform(pair, std::back_inserter(powers), [](Complex value) { return std::norm(value); });
   }
+  spectrum.typical_ = medians(powers, energy);
   for (double& power : spectrum.power_) power /= kTiles * energy * energy;
   // |A + iB|^2 contains a product of A and B that is odd in the frequency.
   for (int j = 0; j < kSize; ++j)
@@ -111,6 +134,12 @@ std::optional<PowerSpectrum> PowerSpectrum::of(ImageView image, const fields::Po
       here = there = 0.5 * (here + there);
     }
   return spectrum;
+}
+
+PowerSpectrum PowerSpectrum::typical() const {
+  PowerSpectrum typical;
+  typical.power_ = typical.typical_ = typical_;
+  return typical;
 }
 
 double PowerSpectrum::noise_variance() const {

@@ -26,11 +26,14 @@ class PowerSpectrum {
   /// Variance of the white noise, grey levels^2: the power in the corner of the spectrum, beyond three
   /// quarters of the highest frequency along both axes, where the optics leave nothing of a pattern.
   double noise_variance() const;
+  /// The spectrum of the median tile instead of the mean: what single tiles show (the straight edge of the
+  /// specimen, a date that is drawn into the image) does not count.
+  PowerSpectrum typical() const;
 
  private:
   PowerSpectrum() : power_(static_cast<std::size_t>(kSize) * kSize) {}
 
-  std::vector<double> power_;
+  std::vector<double> power_, typical_;
 };
 
 }  // namespace dic::analysis

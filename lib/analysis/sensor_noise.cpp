@@ -89,7 +89,8 @@ double below_mosaic(const PowerSpectrum& spectrum, double highest) {
 
 }  // namespace
 
-SensorNoise sensor_noise(const PowerSpectrum& spectrum) {
+SensorNoise sensor_noise(const PowerSpectrum& of_image) {
+  const PowerSpectrum spectrum = of_image.typical();
   const double noise = spectrum.noise_variance();
   const Lines rows(spectrum, true), columns(spectrum, false);
   return {jitter(rows, noise), jitter(columns, noise), pattern(rows), pattern(columns),

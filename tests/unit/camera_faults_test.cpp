@@ -334,6 +334,11 @@ TEST(CameraFaults, ATextureHasNoNoiseOfACamera) {
   for (const double blob : {0.6, 0.8, 1.0, 1.7, 3.0}) {
     SCOPED_TRACE(blob);
     expect_none(with_noise(speckle(0, 0, blob), 2, 1));
+    Picture boxed = speckle(0, 0, blob);  // a date in a box, the straight edge of the specimen
+    for (int y = 0; y < kSide; ++y)
+      for (int x = 0; x < kSide; ++x)
+        if ((x > 30 && x < 130 && y > 160 && y < 195) || x > 215) boxed[y * kSide + x] = 0;
+    expect_none(with_noise(boxed, 2, 1));
     const Speckle pattern(4 * kSide, 4 * kSide, blob, 6);
     for (const double stretch : {2.0, 4.0}) {  // brushed along x, along y
       expect_none(
