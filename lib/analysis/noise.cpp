@@ -168,14 +168,15 @@ double image_noise(ImageView image, std::span<const NoisePatch> patches) {
   return std::sqrt(*middle);
 }
 
-track::NoiseModel noise_model(const TrackOptions& options, const ImageView& image, double reference,
-                              double current) {
+track::NoiseModel noise_model(const TrackOptions& options, const ImageView& image,
+                              const ImageNoises& noises) {
   track::NoiseModel model;
   model.width = image.width;
   model.height = image.height;
   const double filtered = loss_by_smoothing(options.refine.smoothing) * options.refine.below_mosaic;
-  model.reference = reference * filtered;
-  model.current = current * filtered;
+  model.reference = noises.reference * filtered;
+  model.current = noises.current * filtered;
+  model.same_focus = noises.same_focus && options.refine.matching == 0;
   model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
   model.correlated = options.refine.smooth_noise_factor;
   if (const double sigma = options.refine.matching; sigma != 0) {

@@ -24,8 +24,12 @@ std::vector<NoisePatch> spread_noise_patches(Size image, std::span<const int> x,
 /// patch shows noise.
 double image_noise(ImageView image, std::span<const NoisePatch> patches);
 
-/// The noise model of two images of this size and type. reference, current: their image_noise.
-track::NoiseModel noise_model(const TrackOptions& options, const ImageView& image, double reference,
-                              double current);
+/// Noise of the two images of a measurement, see image_noise.
+struct ImageNoises {
+  double reference = 0, current = 0;
+  bool same_focus = true;  ///< false: one of them is less sharp
+};
+/// The noise model of two images of this size and type.
+track::NoiseModel noise_model(const TrackOptions& options, const ImageView& image, const ImageNoises& noises);
 
 }  // namespace dic::analysis

@@ -324,7 +324,7 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
 /// Ratio of the noise of the images to the noise that the residuals suggest: one image was blurred, so that
 /// residuals contain less than the noise of two images.
 double FocusMatch::noise_factor() const {
-  const NoiseModel model = analysis::noise_model(matched_, {}, 0, 0);
+  const NoiseModel model = analysis::noise_model(matched_, {}, {});
   double gain = 0;
   for (const double at : model.gains.gain) gain += at / std::size(model.gains.gain);
   gain *= gain;

@@ -187,7 +187,8 @@ class CpuReference final : public ActiveReference {
     mark_out_of_image(shared_.points, reference_, results);
     measured.noise = estimate_noise(results);
     measured.field =
-        field_of(results, analysis::noise_model(shared_.options, image, reference_noise_, noise_of(image)));
+        field_of(results, analysis::noise_model(shared_.options, image,
+                                                {reference_noise_, noise_of(image), !current->suspicious}));
     if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
     measured.seconds.refine = watch.lap();
     fields::mark_outliers(measured.field, shared_.options.outliers, shared_.pool);

@@ -96,8 +96,8 @@ std::unique_ptr<Measurement> CudaReference::measure(std::shared_ptr<const Frame>
   const std::shared_ptr<DeviceField> field = queued_frame.begun.field;
   const auto& frame = static_cast<const GroupFrame&>(*current);
   const std::shared_ptr<const DeviceFrame>& on_first = frame.on_gpu.front();
-  std::future<void> queued =
-      context_.fields().submit(measured_parts(), on_first, {reference_noise_, frame.noise}, field);
+  std::future<void> queued = context_.fields().submit(
+      measured_parts(), on_first, {reference_noise_, frame.noise, !frame.suspicious}, field);
   balance_load();
   return std::make_unique<CudaMeasurement>(first.device().index, field, on_first, std::move(queued));
 }

@@ -153,9 +153,8 @@ void FieldPipeline::fill(const DeviceReference& reference, const ImageNoises& no
         points, tracked, analysis::noise_gains(refine.interpolation, refine.smoothing), refine.subset / 2,
         field.noise(), workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
   kernels::launch_fill_field(points, tracked, reference.material(),
-                             analysis::noise_model(options_, image, noises.reference, noises.current),
-                             field.arrays(), workspace_.reserve(kernels::fill_field_workspace_bytes(points)),
-                             stream);
+                             analysis::noise_model(options_, image, noises), field.arrays(),
+                             workspace_.reserve(kernels::fill_field_workspace_bytes(points)), stream);
 }
 
 void FieldPipeline::find_outliers_and_strain(const DeviceField& field) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "analysis/noise.hpp"
 #include "core/worker.hpp"
 #include "track/cuda/device_reference.hpp"
 #include "track/cuda/memory/device_field.hpp"
@@ -21,10 +22,7 @@ struct MeasuredPart {
   const kernels::Event* finished;
 };
 
-/// Noise of the two images of a measurement, see image_noise.
-struct ImageNoises {
-  double reference, current;
-};
+using analysis::ImageNoises;
 
 /// Makes fields on the first GPU: gathers the points of all GPUs, measures parts of subsets, postprocesses
 /// the points (statuses, noise, outliers, strain) and copies the field to the host, on a stream and by a

@@ -94,6 +94,9 @@ struct NoiseModel {
   float edge_gradient = 0;
   float lines_u = 0, lines_v = 0;      ///< variance by displaced rows and columns, px^2
   float pattern_u = 0, pattern_v = 0;  ///< variance of a camera's pattern of columns and rows, grey levels^2
+  /// False if the images may differ in focus: a large residual is then no noise that a camera's filter
+  /// correlates.
+  bool same_focus = true;
   float most_share = 0;  ///< largest accepted share of noise in the Gauss-Newton matrix
   float correlated = 1;  ///< RefineOptions::smooth_noise_factor
   float inflation = 1;   ///< factor of a displacement's variance by the other shape parameters
@@ -223,7 +226,8 @@ DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParamet
   if (!(variance > expected)) return noise;
   const float share = 1 - expected / variance, rest = 1 - point.zncc;
   const float square = squared_blob(point, model), excess = variance / expected;
-  const float weight = std::fmax(misfit_weight(square, model), correlation_weight(square, excess, model));
+  const float by_filter = model.same_focus ? correlation_weight(square, excess, model) : 1;
+  const float weight = std::fmax(misfit_weight(square, model), by_filter);
   noise.images = model.correlated * std::sqrt(expected);
   noise.misfit = std::sqrt(excess * (1 + share * (weight - 1))) / slope_after(share * rest);
   return noise;
