@@ -46,7 +46,7 @@ class Session {
   PageAnswer page() const;
   PageAnswer get(const Words& words);
   PageAnswer post(const std::string& what, const Json& asked);
-  /// What the page asks about a camera: its newest image ("image"), its newest field ("field"), an array of
+  /// Answers the page about a camera: its newest image ("image"), its newest field ("field"), an array of
   /// it, or what has happened since a result.
   PageAnswer camera(const Words& words);
   Json measure_camera(const Json& asked);

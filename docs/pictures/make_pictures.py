@@ -66,21 +66,29 @@ class Page(PageDriver):
         save("page.png", name)
 
 
-def photograph_tutorial(page):
-    page.save("tutorial-1-frames.png")
-    page.draw_plate()
-    page.save("tutorial-2-region.png")
+def show_preview(page):
     page.type("scale", "0.05")
     page.type("option-subset", "21")
     page.type("option-step", "4")
     page.click("preview")
     page.until_says("preview-result", "Subset")
     page.show("preview-result")
-    page.save("tutorial-3-preview.png")
+
+
+def measure_strain(page):
     page.click("run")
     page.until_says("message", "Done")
     page.choose("quantity", "eyy")
     page.choose("strain-unit", "%")
+
+
+def photograph_tutorial(page):
+    page.save("tutorial-1-frames.png")
+    page.draw_plate()
+    page.save("tutorial-2-region.png")
+    show_preview(page)
+    page.save("tutorial-3-preview.png")
+    measure_strain(page)
     page.save("tutorial-4-field.png")
     page.click("probe-extensometer")
     page.pointer((60, 60), (60, 340), drag=True)
@@ -90,17 +98,9 @@ def photograph_tutorial(page):
 def photograph_guide(page):
     """The two pages that the user guide shows."""
     page.draw_plate()
-    page.type("scale", "0.05")
-    page.type("option-subset", "21")
-    page.type("option-step", "4")
-    page.click("preview")
-    page.until_says("preview-result", "Subset")
-    page.show("preview-result")
+    show_preview(page)
     page.save("view-setup.png")
-    page.click("run")
-    page.until_says("message", "Done")
-    page.choose("quantity", "eyy")
-    page.choose("strain-unit", "%")
+    measure_strain(page)
     page.click("probe-extensometer")
     page.pointer((60, 60), (60, 340), drag=True)
     page.click("probe-line")

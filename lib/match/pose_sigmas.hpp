@@ -20,7 +20,7 @@ struct FittedPixels {
   std::vector<Pixel> pixels;  ///< the last group may be shorter
 };
 
-/// What the residuals of a fit say about the pose.
+/// The uncertainty of a pose, from the residuals of its fit.
 struct PoseScatter {
   static constexpr int kMost = pose::kGeometric;
   using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMost, kMost>;

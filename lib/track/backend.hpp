@@ -90,7 +90,7 @@ class Measurement {
 /// Returns the frame that is measured next if it has arrived already, else null.
 using NextFrame = std::function<std::shared_ptr<const Frame>()>;
 
-/// What is done to find a point.
+/// Effort: how much is done to find a point.
 enum class Effort : std::uint8_t {
   none,        ///< the point is lost
   neighbours,  ///< it may be found beside others; its loss causes no search of whole images

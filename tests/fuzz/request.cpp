@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Measurements are not started: they would continue during the next input, with arbitrarily many threads
   // and points.
   if (request.method != "GET" && request.path.starts_with("api/run")) return 0;
-  // Nor are cameras looked for or opened: what is asked of them is read alone.
+  // Cameras are neither looked for nor opened: only requests about them are read.
   if (request.method == "GET" && request.path.starts_with("api/cameras")) return 0;
   if (request.method != "GET" && request.path.starts_with("api/camera"))
     return dic::app::read_camera_request(request.body);
