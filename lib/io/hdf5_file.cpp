@@ -19,6 +19,9 @@ namespace {
 // is written again with each of its items.
 constexpr hsize_t kScalarChunkBytes = 2048;
 
+// The lowest level that looks for longer matches: runs of one value take a third of what lower levels need.
+constexpr unsigned kDeflateLevel = 4;
+
 // Fields begin on pages of the file: copied whole, these take half the time.
 constexpr hsize_t kPage = 4096, kLargeObject = 16 * kPage;
 
@@ -61,6 +64,17 @@ std::vector<hsize_t> shape_of(const Calls& check, const Handle& dataset) {
   return shape;
 }
 
+/// Extends a dataset by `count` items, and writes them there.
+void write_behind(const Calls& check, const Handle& dataset, hid_t type, const void* items, hsize_t count) {
+  std::vector<hsize_t> shape = shape_of(check, dataset), start(shape.size(), 0), block = shape;
+  start[0] = shape[0];
+  shape[0] += block[0] = count;
+  check(H5Dset_extent(dataset, shape.data()));
+  const Handle space = check(H5Dget_space(dataset), H5Sclose);
+  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, block.data(), nullptr));
+  check(H5Dwrite(dataset, type, data_space(check, {block.begin(), block.end()}), space, H5P_DEFAULT, items));
+}
+
 Handle fixed_ascii_type(const Calls& check, std::string_view text) {
   Handle type = check(H5Tcopy(H5T_C_S1), H5Tclose);
   check(H5Tset_size(type, text.size()));
@@ -89,11 +103,11 @@ Handle link_creation(const Calls& check) {
   return properties;
 }
 
-/// Fields go past the cache of chunks, which would clear and copy them.
-Handle series_access(const Calls& check, bool of_fields) {
-  Handle access = check(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
-  if (of_fields) check(H5Pset_chunk_cache(access, 1, 0, H5D_CHUNK_CACHE_W0_DEFAULT));
-  return access;
+/// Limits the cache of chunks for the whole file, since HDF5 opens series anew when they begin to grow:
+/// scalars need it; fields go past it, because it would clear, copy and keep them.
+void bound_chunk_cache(const Calls& check, const Handle& access) {
+  constexpr std::size_t kSlots = 3;
+  check(H5Pset_cache(access, 0, kSlots, kScalarChunkBytes, 1));
 }
 
 /// The index of a series grows with its frames, and HDF5 would keep 4 KB of it per frame in memory: a limit
@@ -157,7 +171,10 @@ Handle OutputFile::access_list(bool grows) {
   check(H5Pset_fclose_degree(access, H5F_CLOSE_STRONG));
   check(H5Pset_alignment(access, kLargeObject, kPage));
   bound_index(check, access);
-  if (grows) check(H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110));
+  if (grows) {
+    bound_chunk_cache(check, access);
+    check(H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110));
+  }
   return access;
 }
 
@@ -250,7 +267,7 @@ void OutputFile::write_texts(const std::string& name, const std::vector<std::str
   write_dataset(name, {pointers.size()}, utf8_type(check), pointers.data());
 }
 
-void OutputFile::create_series(const std::string& name, const Shape& item, hid_t type) {
+void OutputFile::create_series(const std::string& name, const Shape& item, hid_t type, Storage storage) {
   if (!parts_.empty() && !item.empty()) return create_joined_series(name, item, type);
   const Calls check(path_, *error_);
   Shape none{0}, any{H5S_UNLIMITED};
@@ -260,9 +277,12 @@ void OutputFile::create_series(const std::string& name, const Shape& item, hid_t
   chunk.insert(chunk.end(), item.begin(), item.end());
   const Handle creation = check(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   check(H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data()));
-  series_[name] = check(H5Dcreate2(file_, name.c_str(), type, data_space(check, none, &any),
-                                   link_creation(check), creation, series_access(check, !item.empty())),
-                        H5Dclose);
+  const bool is_deflated = storage == Storage::deflated && H5Zfilter_avail(H5Z_FILTER_DEFLATE) > 0;
+  if (is_deflated) check(H5Pset_deflate(creation, kDeflateLevel));
+  series_[name] = {check(H5Dcreate2(file_, name.c_str(), type, data_space(check, none, &any),
+                                    link_creation(check), creation, H5P_DEFAULT),
+                         H5Dclose),
+                   !item.empty() && !is_deflated};
 }
 
 void OutputFile::create_joined_series(const std::string& name, const Shape& item, hid_t type) {
@@ -297,7 +317,7 @@ void OutputFile::create_joined_series(const std::string& name, const Shape& item
 
 void OutputFile::create_text_series(const std::string& name, std::size_t bytes) {
   const Calls check(path_, *error_);
-  create_series(name, {}, fixed_utf8_type(check, bytes));
+  create_series(name, {}, fixed_utf8_type(check, bytes), Storage::plain);
 }
 
 void OutputFile::open_series(const std::string& name, std::uint64_t items) {
@@ -305,16 +325,16 @@ void OutputFile::open_series(const std::string& name, std::uint64_t items) {
   Handle dataset = check(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
   std::vector<hsize_t> shape = shape_of(check, dataset);
   check(!shape.empty() && shape[0] >= items ? 0 : -1);
-  if (shape.size() > 1) dataset = check(H5Dopen2(file_, name.c_str(), series_access(check, true)), H5Dclose);
   shape[0] = items;
   check(H5Dset_extent(dataset, shape.data()));
-  series_[name] = std::move(dataset);
+  const Handle creation = check(H5Dget_create_plist(dataset), H5Pclose);
+  series_[name] = {std::move(dataset), shape.size() > 1 && H5Pget_nfilters(creation) == 0};
 }
 
-/// An item is a chunk: its bytes go to the file as they are.
 void OutputFile::append_item(const std::string& name, hid_t type, const void* item) {
   const Calls check(path_, *error_);
-  const Handle& dataset = series_.at(name);
+  const auto& [dataset, items_are_plain_chunks] = series_.at(name);
+  if (!items_are_plain_chunks) return write_behind(check, dataset, type, item, 1);
   std::vector<hsize_t> shape = shape_of(check, dataset);
   std::vector<hsize_t> start(shape.size(), 0);
   start[0] = shape[0]++;
@@ -323,22 +343,12 @@ void OutputFile::append_item(const std::string& name, hid_t type, const void* it
   check(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, start.data(), elements * H5Tget_size(type), item));
 }
 
-void OutputFile::append_scalar(const std::string& name, hid_t type, const void* item) {
-  const Calls check(path_, *error_);
-  const Handle& dataset = series_.at(name);
-  const hsize_t before = shape_of(check, dataset)[0], count = 1, after = before + count;
-  check(H5Dset_extent(dataset, &after));
-  const Handle space = check(H5Dget_space(dataset), H5Sclose);
-  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &before, nullptr, &count, nullptr));
-  check(H5Dwrite(dataset, type, data_space(check, {1}), space, H5P_DEFAULT, item));
-}
-
 void OutputFile::append(const std::string& name, std::string_view text) {
   const Calls check(path_, *error_);
-  const Handle type = check(H5Dget_type(series_.at(name)), H5Tclose);
+  const Handle type = check(H5Dget_type(series_.at(name).dataset), H5Tclose);
   std::string padded(text);
   padded.resize(H5Tget_size(type), '\0');
-  append_scalar(name, type, padded.data());
+  append_item(name, type, padded.data());
 }
 
 void OutputFile::create_rows(const std::string& name, std::uint64_t components, hid_t type) {
@@ -349,23 +359,17 @@ void OutputFile::create_rows(const std::string& name, std::uint64_t components, 
   if (components > 1) none.push_back(components), any.push_back(components), chunk.push_back(components);
   const Handle creation = check(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   check(H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data()));
-  series_[name] = check(H5Dcreate2(file_, name.c_str(), type, data_space(check, none, &any),
-                                   link_creation(check), creation, series_access(check, false)),
-                        H5Dclose);
+  series_[name] = {check(H5Dcreate2(file_, name.c_str(), type, data_space(check, none, &any),
+                                    link_creation(check), creation, H5P_DEFAULT),
+                         H5Dclose)};
 }
 
 void OutputFile::append_rows(const std::string& name, hid_t type, const void* values, std::uint64_t count) {
   if (count == 0) return;
   const Calls check(path_, *error_);
-  const Handle& dataset = series_.at(name);
-  std::vector<hsize_t> shape = shape_of(check, dataset), start(shape.size(), 0), block = shape;
-  block[0] = count / (shape.size() > 1 ? shape[1] : 1);
-  start[0] = shape[0];
-  shape[0] += block[0];
-  check(H5Dset_extent(dataset, shape.data()));
-  const Handle space = check(H5Dget_space(dataset), H5Sclose);
-  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, block.data(), nullptr));
-  check(H5Dwrite(dataset, type, data_space(check, {block.begin(), block.end()}), space, H5P_DEFAULT, values));
+  const Handle& dataset = series_.at(name).dataset;
+  const std::vector<hsize_t> shape = shape_of(check, dataset);
+  write_behind(check, dataset, type, values, count / (shape.size() > 1 ? shape[1] : 1));
 }
 
 void OutputFile::link(const std::string& dataset, const std::string& name) {

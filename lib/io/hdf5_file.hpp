@@ -25,6 +25,12 @@ struct SeriesPart {
   std::uint64_t skip = 0, use = 0, to = 0;  ///< rows skip, skip + 1, ... of the file are rows to, to + 1, ...
 };
 
+/// How the items of a series are stored.
+enum class Storage : std::uint8_t {
+  plain,
+  deflated  ///< for items of mostly equal values; plain where HDF5 was built without deflate
+};
+
 /// An HDF5 file that is being written. Objects are named by their path ("/group/dataset"); groups on the way
 /// are made as needed. Every failure (no rights, disk full) is a FileError with the file's name and the
 /// system's reason, at the latest from the next `check_written` or from `close`.
@@ -92,14 +98,14 @@ class OutputFile {
 
   /// A dataset [unlimited, item...] with no items yet.
   template <typename T>
-  void create_series(const std::string& name, const Shape& item) {
-    create_series(name, item, native_type<T>());
+  void create_series(const std::string& name, const Shape& item, Storage storage = Storage::plain) {
+    create_series(name, item, native_type<T>(), storage);
   }
   /// Text of at most this many bytes, UTF-8: growing files cannot have text of any length.
   void create_text_series(const std::string& name, std::size_t bytes);
   /// Opens an existing dataset to append to it, with its first items only.
   void open_series(const std::string& name, std::uint64_t items);
-  /// Adds an item to a series whose items are not scalars.
+  /// Adds an item, row-major, to a series.
   template <typename T>
   void append(const std::string& name, const T* item) {
     append_item(name, native_type<T>(), item);
@@ -107,10 +113,11 @@ class OutputFile {
   /// Adds an item to a series of scalars.
   template <typename T>
   requires std::is_arithmetic_v<T>
-  void append(const std::string& name, T item) { append_scalar(name, native_type<T>(), &item); }
+  void append(const std::string& name, T item) { append_item(name, native_type<T>(), &item); }
   void append(const std::string& name, std::string_view text);
 
-  /// A dataset [unlimited], or [unlimited, components], with no rows yet; rows are added in blocks of any size.
+  /// A dataset [unlimited], or [unlimited, components], with no rows yet; rows are added in blocks of any
+  /// size.
   template <typename T>
   void create_rows(const std::string& name, std::uint64_t components = 1) {
     create_rows(name, components, native_type<T>());
@@ -146,21 +153,26 @@ class OutputFile {
                                       const void* values);
   void write_block(const std::string& name, std::uint64_t index, hid_t type, const void* values);
   void rewrite_attribute(const std::string& object, const std::string& name, hid_t type, const void* value);
-  DIC_INTERNAL_API void create_series(const std::string& name, const Shape& item, hid_t type);
+  DIC_INTERNAL_API void create_series(const std::string& name, const Shape& item, hid_t type,
+                                      Storage storage);
   void create_joined_series(const std::string& name, const Shape& item, hid_t type);
   DIC_INTERNAL_API void append_item(const std::string& name, hid_t type, const void* item);
-  void append_scalar(const std::string& name, hid_t type, const void* item);
   void create_rows(const std::string& name, std::uint64_t components, hid_t type);
   void append_rows(const std::string& name, hid_t type, const void* values, std::uint64_t count);
   Handle access_list(bool grows);
+
+  struct Series {
+    Handle dataset;  ///< stays open: opening one takes longer than many an append
+    bool items_are_plain_chunks = false;
+  };
 
   OutputFile() : error_(std::make_unique<int>(0)) {}
 
   std::filesystem::path path_;
   std::unique_ptr<int> error_;  // errno of the first write that failed; its address is the driver's
   Handle driver_, file_;
-  std::map<std::string, Handle> series_;  // stay open: opening one takes longer than many an append
-  std::vector<SeriesPart> parts_;         // parts of a joined file
+  std::map<std::string, Series> series_;
+  std::vector<SeriesPart> parts_;  // parts of a joined file
 };
 
 }  // namespace dic::hdf5

@@ -2,7 +2,6 @@
 
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
-#include <dic/info.hpp>
 #include <utility>
 
 namespace dic::live {
@@ -21,7 +20,7 @@ class NoFrames final : public FrameSource {
 }  // namespace
 
 ResultWriter::ResultWriter(const TrackJob& job, const Grid& grid, ResultInfo info, TrackSummary& summary)
-    : grid_(grid), info_(std::move(info)), summary_(summary), results_(job), thread_([this] {
+    : grid_(grid), info_(std::move(info)), summary_(summary), results_(job, false), thread_([this] {
         write_all();
       }) {}
 
@@ -88,14 +87,13 @@ void ResultWriter::write_all() {
 }
 
 void ResultWriter::write(Entry entry) {
-  if (!results_.begun()) {
-    run::RunLog::Contents none;
-    none.version = version();
-    results_.begin(grid_, info_, 0, {}, none);
-  }
+  if (!results_.begun()) results_.begin(grid_, info_, 0, {}, {});
   const std::int64_t index = written_++;
   summary_.seconds += entry.seconds;
-  if (summary_.frames.size() < kMostDescribed) summary_.frames.push_back(entry.summary);
+  if (std::ssize(summary_.frames) < kMostDescribed)
+    summary_.frames.push_back(entry.summary);
+  else
+    ++summary_.frames_beyond;
   if (entry.field)
     results_.add(*entry.field, {index, entry.summary.time.value_or(NAN), entry.summary.file, index + 1},
                  entry.image ? copy_of(entry.image->view()) : Image(), {});

@@ -16,6 +16,9 @@ namespace dic::live {
 /// Writes the results of a measurement on a thread of its own.
 class ResultWriter {
  public:
+  /// Number of frames that run.json describes one by one, so that memory does not grow for days.
+  static constexpr std::int64_t kMostDescribed = 1000;
+
   struct Entry {
     std::shared_ptr<const Field> field;  ///< null after an error
     std::shared_ptr<const Image> image;  ///< null if no pictures are drawn
@@ -40,8 +43,6 @@ class ResultWriter {
 
  private:
   static constexpr std::size_t kMostWaiting = 64;
-  /// Number of frames that run.json describes one by one, so that memory does not grow for days.
-  static constexpr std::size_t kMostDescribed = 10000;
 
   void write_all();
   void write(Entry entry);

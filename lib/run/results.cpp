@@ -44,8 +44,9 @@ std::set<std::int64_t> frames_to_draw(std::int64_t count) {
   return frames;
 }
 
-Results::Results(const TrackJob& job)
+Results::Results(const TrackJob& job, bool can_be_continued)
     : job_(job),
+      can_be_continued_(can_be_continued),
       folder_(job.output, job.resume  ? OutputFolder::Earlier::resume
                           : job.force ? OutputFolder::Earlier::replace
                                       : OutputFolder::Earlier::refuse),
@@ -88,7 +89,7 @@ void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first, std::
   else
     grid_ = grid;
   is_begun_ = true;
-  log_.emplace(folder_.claim(OutputFolder::kFramesName), done);
+  if (can_be_continued_) log_.emplace(folder_.claim(OutputFolder::kFramesName), done);
   run_path_ = folder_.claim("run.json");
 }
 
@@ -188,7 +189,7 @@ void Results::add_picture(const Field& field, const Frame& frame, const std::str
 void Results::note(RunLog::Done done, const TrackSummary& summary) {
   constexpr double kPublishSeconds =
       0.02;  // time whose frames may be lost; fewer writes allow more frames per second
-  noted_.push_back(std::move(done));
+  if (log_) noted_.push_back(std::move(done));
   if (!is_reported_ || since_publish_.seconds() > kPublishSeconds) publish(summary);
 }
 
@@ -200,7 +201,7 @@ void Results::publish(const TrackSummary& summary) {
     state_->write(state_frame_, new_state_);
     new_state_.clear();
   }
-  log_->add(noted_);
+  if (log_) log_->add(noted_);
   noted_.clear();
   since_publish_ = {};
   if (!is_reported_ || since_report_.seconds() > kReportSeconds) {
@@ -217,9 +218,9 @@ void Results::sync_now_and_then() {
   if (since_sync_.seconds() < kSyncSeconds) return;
   if (syncing_.valid() && syncing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   if (syncing_.valid()) syncing_.get();
-  syncing_ = std::async(std::launch::async, [this, frames = log_->frames()] {
+  syncing_ = std::async(std::launch::async, [this, frames = log_ ? log_->frames() : 0] {
     sync_to_disk(result_path_);
-    log_->mark_on_disk(frames);
+    if (log_) log_->mark_on_disk(frames);
   });
   since_sync_ = {};
 }

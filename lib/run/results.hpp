@@ -40,8 +40,9 @@ class Results {
     std::int64_t number = 0;  ///< counted after the reference, frames without a result too
   };
 
-  /// Throws FileError under the conditions of OutputFolder.
-  explicit Results(const TrackJob& job);
+  /// can_be_continued: keeps what a later run needs to continue. Throws FileError under the conditions of
+  /// OutputFolder.
+  explicit Results(const TrackJob& job, bool can_be_continued = true);
 
   /// Returns what an earlier run has done, if TrackJob::resume asks to continue one.
   std::optional<RunLog::Contents> earlier() const;
@@ -111,6 +112,7 @@ class Results {
   bool lacks_pictures() const;
 
   const TrackJob& job_;
+  bool can_be_continued_;
   OutputFolder folder_;
   core::ThreadPool threads_;  ///< threads that draw pictures
   ResultInfo info_;
@@ -133,7 +135,7 @@ class Results {
   std::vector<RunLog::Done> noted_;   ///< frames noted since the last `publish`
   std::int64_t state_frame_ = 0;      ///< the last noted frame that has a state
   std::vector<std::byte> new_state_;  ///< state of that frame
-  std::optional<RunLog> log_;
+  std::optional<RunLog> log_;         ///< empty if the run cannot be continued
   std::optional<StateFile> state_;
   std::future<void> syncing_;  ///< uses log_, and so ends before it
   std::future<void> finding_fonts_, drawing_last_;

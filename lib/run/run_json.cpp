@@ -268,7 +268,7 @@ FrameSummary frame_from_json(const std::string& text) {
 std::string run_json(const TrackJob& job, const TrackSummary& summary, RunState state) {
   Json json;
   json["state"] = to_string(state);
-  json["frames_done"] = summary.frames.size();
+  json["frames_done"] = std::ssize(summary.frames) + summary.frames_beyond;
   json["frames_given"] = summary.frames_given ? Json(*summary.frames_given) : Json(nullptr);
   json["version"] = version();
   json["command"] = job.command;

@@ -51,6 +51,14 @@ inline Grid sample_grid() {
   return grid;
 }
 
+/// Three of 60 x 50 nodes: two neighbours and one far away.
+inline Grid sparse_grid() {
+  Grid grid{.x0 = 12, .y0 = 20, .step = 4, .nx = 60, .ny = 50, .inside = {}};
+  grid.inside.assign(grid.nodes(), 0);
+  grid.inside[0] = grid.inside[1] = grid.inside[2999] = 1;
+  return grid;
+}
+
 inline ResultInfo sample_info() {
   ResultInfo info;
   info.subset = 21, info.image = {64, 50};

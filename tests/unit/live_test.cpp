@@ -1,10 +1,14 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/live.hpp>
@@ -21,6 +25,7 @@
 #include "live/moving_speckle.hpp"
 #include "live/pixel_format.hpp"
 #include "live/recorder.hpp"
+#include "live/result_writer.hpp"
 #include "live/waiting_frames.hpp"
 
 namespace dic::live {
@@ -441,6 +446,52 @@ TEST(LiveStream, MeasuresOnlyWhatExtensometersNeed) {
     EXPECT_NEAR(values.strain, expected, 5 * values.sigma_strain + 1e-4);
     EXPECT_NE(frame.line.find("\"extensometers\":[{\"gauge_length\":64.0"), std::string::npos) << frame.line;
   }
+}
+
+/// Bytes that the C library has handed out, in all of its arenas.
+std::int64_t bytes_in_use() {
+  char* text = nullptr;
+  std::size_t size = 0;
+  std::FILE* stream = open_memstream(&text, &size);
+  malloc_info(0, stream);
+  std::fclose(stream);
+  const std::string xml(text, size);
+  std::free(text);
+  const auto last = [&](const std::string& before) {
+    const std::size_t at = xml.find("size=\"", xml.rfind(before));
+    return std::stoll(xml.substr(at + 6));
+  };
+  return last("<system type=\"current\"") + last("<total type=\"mmap\"") - last("<total type=\"fast\"") -
+         last("<total type=\"rest\"");
+}
+
+/// Neither memory nor the bytes of a frame may grow with the number of frames: a camera runs for days.
+TEST(ResultWriter, MemoryDoesNotGrowWithTheFrames) {
+  TrackJob job = small_job();
+  job.output = new_folder("memory");
+  Grid grid{.x0 = 0, .y0 = 0, .step = 4, .nx = 20, .ny = 20, .inside = std::vector<std::uint8_t>(400)};
+  grid.inside[7] = grid.inside[390] = 1;
+  const auto field = std::make_shared<const Field>(grid);
+  ResultInfo info;
+  info.image = kImage;
+  TrackSummary summary;
+  constexpr std::int64_t kFrames = 3 * ResultWriter::kMostDescribed;
+  std::array<std::int64_t, 3> used{}, stored{};
+  ResultWriter writer(job, grid, info, summary);
+  for (std::size_t k = 0; k < used.size(); ++k) {
+    for (std::int64_t frame = 0; frame < kFrames; ++frame) ASSERT_TRUE(writer.add({field, nullptr, {}, {}}));
+    used[k] = bytes_in_use();
+    for (const auto& file : fs::recursive_directory_iterator(job.output))
+      stored[k] += static_cast<std::int64_t>(file.file_size());
+  }
+  writer.finish();
+  // HDF5's index of 17 arrays grows with the root of the number of frames, up to 2 MB.
+  EXPECT_LT(used[2] - used[1], 150 * kFrames);
+  EXPECT_LT(stored[2] - stored[1], 2000 * kFrames);
+  EXPECT_EQ(std::ssize(summary.frames), ResultWriter::kMostDescribed);
+  EXPECT_EQ(summary.frames_beyond, 3 * kFrames - ResultWriter::kMostDescribed);
+  EXPECT_EQ(Result(job.output / "result.vtkhdf").frame_count(), 3 * kFrames);
+  fs::remove_all(job.output);
 }
 
 TEST(LiveStream, WrongOptionsAreRefused) {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <dic/export.hpp>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <dic/draw.hpp>
+#include <dic/export.hpp>
 #include <dic/field_schema.hpp>
 #include <dic/io.hpp>
 #include <dic/noise.hpp>
@@ -41,7 +41,7 @@ struct TrackJob {
   TrackOptions options;
   /// Files of roi.mask, roi.points and options.camera; empty = none.
   std::string roi_file, points_file, camera_file;
-  double scale_mm_per_px = 0;         ///< 0 = px, or mm where a camera knows the scale
+  double scale_mm_per_px = 0;  ///< 0 = px, or mm where a camera knows the scale
   bool csv = false;
   CsvStyle csv_style = CsvStyle::native;
   Pictures pictures = Pictures::some;
@@ -100,11 +100,12 @@ struct TrackSummary {
   int gauge = 0;           ///< length of the virtual strain gauge, px
   std::int64_t points = 0;
   std::vector<FrameSummary> frames;
+  std::int64_t frames_beyond = 0;  ///< number of frames that follow `frames` and are in the result alone
   std::optional<std::int64_t> frames_given;  ///< number of current frames of the job; none if it is unknown
   std::int64_t frames_resumed = 0;  ///< number of `frames` that an earlier run measured (TrackJob::resume)
   /// TrackJob::resume found nothing left to measure; only `frames` and `frames_drawn` are set.
   bool was_complete = false;
-  std::int64_t frames_drawn = 0;    ///< number of frames drawn
+  std::int64_t frames_drawn = 0;  ///< number of frames drawn
   StageSeconds seconds;
   std::string device, device_reason;  ///< as Tracker states them
   TrackOptions options;               ///< including values chosen from the reference; see Tracker::options
@@ -112,7 +113,7 @@ struct TrackSummary {
   std::vector<NoiseAtGrey> noise_curve;  ///< by grey level; with TrackJob::noise_floor, if frames are at rest
   /// Sentences about what was measured and may mislead.
   std::vector<std::string> warnings;
-  bool interrupted = false;              ///< ended by the stop token; finished frames are saved
+  bool interrupted = false;  ///< ended by the stop token; finished frames are saved
   std::filesystem::path output;
 };
 
@@ -130,6 +131,6 @@ DIC_API std::string unmatched_warning(const TrackJob& job, const TrackSummary& s
 /// requested, finishes the files and returns; throws Cancelled if no frame was measured until then. The
 /// callbacks are called by the calling thread.
 DIC_API TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress = {},
-                         std::stop_token stop = {}, const FieldCallback& on_field = {});
+                                 std::stop_token stop = {}, const FieldCallback& on_field = {});
 
 }  // namespace dic
