@@ -102,6 +102,12 @@ void add_camera_options(CLI::App& command, LiveFlags& flags) {
   add(command, flags.live, "camera", "CAMERA",
       "Name, serial number or address of a GenICam camera; webcam:0; or fake, which is moving speckle")
       ->configurable(false);
+  add(command, flags.live, "right-camera", "CAMERA",
+      "Right camera of two that share a trigger, which measure in 3-D as dic stereo; --camera is the left "
+      "one")
+      ->configurable(false);
+  add(command, flags.live, "calibration", "FILE",
+      "Calibration of both cameras: a file of dic calibrate or of another program");
   add(command, flags.live, "set", "Feature=Value", "Set a feature by its GenICam name; may be repeated");
   add(command, flags.live, "region", "x,y,width,height", "Part of the sensor, px");
   add(command, flags.live, "format", "FORMAT", "Pixel format, as Mono8 or Mono16");

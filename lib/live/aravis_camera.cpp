@@ -7,11 +7,12 @@
 #include <cmath>
 #include <cstdio>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "live/aravis_library.hpp"
 #include "live/frame_ids.hpp"
-#include "live/moving_speckle.hpp"
+#include "live/moving_specimen.hpp"
 #include "live/pixel_format.hpp"
 
 namespace dic::live {
@@ -21,6 +22,8 @@ using arv::library;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kFakeId = "Fake_1";
+/// Names of cameras without hardware: one that sees a plane, and two that see a specimen in space.
+constexpr std::string_view kFake = "fake", kFakeLeft = "fake-left", kFakeRight = "fake-right";
 /// Silence of a camera after which it is asked whether it is still there.
 constexpr std::chrono::seconds kSilence{2};
 
@@ -161,7 +164,7 @@ class AravisCamera final : public LiveCamera {
   }
 
   void open(const std::string& name) {
-    is_fake_ = name == "fake";
+    is_fake_ = name == kFake || name == kFakeLeft || name == kFakeRight;
     name_ = name;
     Failure failure;
     camera_.reset(lib_.arv_camera_new(is_fake_ ? kFakeId : name.c_str(), failure));
@@ -286,7 +289,8 @@ class AravisCamera final : public LiveCamera {
   }
 
   void show_speckle() {
-    speckle_ = std::make_unique<MovingSpeckle>(size_);
+    speckle_ = std::make_unique<MovingSpeckle>(
+        name_ == kFake ? MovingSpeckle(size_) : frames_of_specimen(size_, name_ == kFakeLeft ? 0 : 1));
     filler_.reset(lib_.arv_fake_camera_new("filler"));
     lib_.arv_fake_camera_write_register(filler_.get(), arv::kFakeWidth,
                                         static_cast<std::uint32_t>(size_.width));
@@ -431,7 +435,7 @@ void list_aravis_cameras(CameraList& list) {
   for (unsigned k = 0; k < library().arv_get_n_devices(); ++k) {
     CameraInfo info;
     info.id = text_of(library().arv_get_device_id(k));
-    if (info.id == kFakeId) info.id = "fake";
+    if (info.id == kFakeId) info.id = kFake;
     info.address = text_of(library().arv_get_device_address(k));
     info.protocol = text_of(library().arv_get_device_protocol(k));
     info.vendor = text_of(library().arv_get_device_vendor(k));

@@ -21,8 +21,9 @@ class CameraLost : public DeviceError {
 /// A whole frame.
 struct CameraFrame {
   std::shared_ptr<const Image> image;
-  std::int64_t id = 0;           ///< unwrapped, from any number on
-  std::int64_t camera_time = 0;  ///< ns, by the clock of the camera
+  std::shared_ptr<const Image> right;  ///< image of the right camera; null with one camera
+  std::int64_t id = 0;                 ///< unwrapped, from any number on
+  std::int64_t camera_time = 0;        ///< ns, by the clock of the camera
   std::chrono::system_clock::time_point received;
 };
 

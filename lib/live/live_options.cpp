@@ -90,6 +90,8 @@ struct Option {
 };
 constexpr Option kOptions[] = {
     {"camera", [](LiveOptions& live, const std::string& text) { live.camera = text; }},
+    {"right-camera", [](LiveOptions& live, const std::string& text) { live.right_camera = text; }},
+    {"calibration", [](LiveOptions& live, const std::string& text) { live.calibration = text; }},
     {"set", set_feature},
     {"region", set_region},
     {"format", [](LiveOptions& live, const std::string& text) { live.settings.format = text; }},
@@ -141,6 +143,10 @@ std::vector<std::string> LiveOptions::validate() const {
     return !value || (std::isfinite(*value) && *value > 0);
   };
   need(!camera.empty(), "No camera was named: give its name or address, or fake.");
+  need(right_camera.empty() || !calibration.empty(), "Two cameras need their calibration: name its file.");
+  need(calibration.empty() || !right_camera.empty(),
+       "A calibration of two cameras was given, but no right camera: name it.");
+  need(right_camera.empty() || right_camera != camera, "The left and the right camera are the same one.");
   need(is_positive(settings.frame_rate), "The frame rate must be a positive number of frames per second.");
   need(is_positive(settings.exposure), "The exposure must be a positive number of microseconds.");
   need(!settings.gain || std::isfinite(*settings.gain), "The gain must be a number.");

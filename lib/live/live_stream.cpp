@@ -5,18 +5,23 @@
 #include <cmath>
 #include <condition_variable>
 #include <deque>
+#include <dic/camera_rig.hpp>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/live.hpp>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "live/camera.hpp"
+#include "live/camera_pair.hpp"
 #include "live/line_sender.hpp"
 #include "live/live_line.hpp"
+#include "live/meter.hpp"
 #include "live/recorder.hpp"
 #include "live/result_writer.hpp"
 #include "live/waiting_frames.hpp"
@@ -48,11 +53,25 @@ std::size_t frames_in_memory(const Image& frame) {
   return static_cast<std::size_t>(std::max(free_bytes / 2 / bytes, 4.0));
 }
 
+/// Settings that measurements with two cameras do not have.
+void check_pair(const TrackJob& job, const std::filesystem::path& calibration) {
+  StereoOptions stereo;
+  stereo.track = job.options;
+  for (const std::string& problem : stereo.validate()) throw UsageError(problem);
+  if (!job.reference.empty())
+    throw UsageError("The first frames of two cameras are their reference: name no other one.");
+  if (job.scale_mm_per_px > 0)
+    throw UsageError("The calibration of two cameras has the scale: leave the scale out.");
+  if (std::error_code failed; !std::filesystem::exists(calibration, failed))
+    read_camera_rig(calibration);  // tells what is wrong
+}
+
 void check(const TrackJob& job, const LiveOptions& options) {
   TrackJob checked = job;
   checked.frames = {options.camera};
   for (const auto& problems : {options.validate(), checked.validate()})
     for (const std::string& problem : problems) throw UsageError(problem);
+  if (!options.right_camera.empty()) check_pair(job, options.calibration);
   if (job.pictures == Pictures::all)
     throw UsageError(
         "Pictures of all frames cannot be drawn while a camera is measured: draw them from the result "
@@ -71,7 +90,7 @@ struct LiveStream::Impl {
   std::unique_ptr<LiveCamera> camera;
   std::unique_ptr<live::LineSender> sender;
   std::unique_ptr<live::Recorder> recorder;
-  std::optional<Tracker> tracker;
+  std::optional<live::Meter> meter;
   Size image;
   std::int64_t reference_time = 0;  ///< camera's clock, ns; constant while frames are measured
   std::unique_ptr<live::ResultWriter> writer;
@@ -110,15 +129,17 @@ struct LiveStream::Impl {
     run::note_origin(summary.track);
     sender = std::make_unique<live::LineSender>(options.udp, options.tcp);
     const double scale = job.scale();
-    lines = {job.roi.points, options.extensometers, scale > 0 ? scale : 1, scale > 0 ? "mm" : "px"};
+    lines = {job.roi.points, options.extensometers, scale > 0 ? scale : 1, scale > 0 ? "mm" : "px",
+             !options.right_camera.empty()};
     job.resume = false;
     if (options.only_extensometers || !job.roi.points.empty())
       for (const auto& ends : options.extensometers)
         job.roi.points.insert(job.roi.points.end(), ends.begin(), ends.end());
     job.frames = {options.camera};
     // Before the camera is opened: a folder that cannot be used is told at once.
-    if (!options.record.empty()) recorder = std::make_unique<live::Recorder>(options.record);
-    camera = open_camera(options.camera, options.settings);
+    if (!options.record.empty())
+      recorder = std::make_unique<live::Recorder>(options.record, lines.is_surface);
+    camera = open_cameras();
     summary.camera = camera->name();
     summary.settings = camera->settings();
     take_reference();
@@ -141,6 +162,14 @@ struct LiveStream::Impl {
 
   // ---- Before measuring ----
 
+  /// Opens the camera, or both as one.
+  std::unique_ptr<LiveCamera> open_cameras() const {
+    auto left = open_camera(options.camera, options.settings);
+    if (options.right_camera.empty()) return left;
+    return std::make_unique<live::CameraPair>(std::move(left),
+                                              open_camera(options.right_camera, options.settings));
+  }
+
   void take_reference() {
     camera->start();
     const CameraFrame first = first_frame();
@@ -153,15 +182,15 @@ struct LiveStream::Impl {
     remember(first);
     summary.track.reference = job.reference.empty() ? live::Recorder::name_of(first.id) : job.reference;
     if (recorder && job.reference.empty()) recorder->add(first, 0);
-    tracker.emplace(job.options, reference, job.roi);
-    run::note_reference(summary.track, image, tracker->options());
-    summary.track.device = tracker->device();
-    summary.track.device_reason = tracker->device_reason();
-    summary.track.points = tracker->grid().points();
+    meter.emplace(job, options, reference, first.right.get());
+    run::note_reference(summary.track, image, meter->options());
+    summary.track.device = meter->device();
+    summary.track.device_reason = meter->device_reason();
+    summary.track.points = meter->grid().points();
     summary.track.output = job.output;
     if (!job.output.empty())
       writer = std::make_unique<live::ResultWriter>(
-          job, tracker->grid(), run::describe_result(job, summary.track, true), summary.track);
+          job, meter->grid(), run::describe_result(job, summary.track, true), summary.track);
     const std::size_t most = options.drop == DropPolicy::stop
                                  ? static_cast<std::size_t>(options.settings.buffers)
                                  : frames_in_memory(reference);
@@ -320,7 +349,7 @@ struct LiveStream::Impl {
 
   bool reopen() {
     try {
-      camera = open_camera(options.camera, options.settings);
+      camera = open_cameras();
       camera->start();
       produced_at_begin = camera->produced();
       losses_at_begin = camera->losses();
@@ -364,15 +393,17 @@ struct LiveStream::Impl {
     StageSeconds spent;
     frame.id = taken.id;
     frame.image = taken.image;
+    frame.right = taken.right;
     frame.name = live::Recorder::name_of(taken.id);
     frame.time = time_of(taken);
     frame.host_time = seconds_since_1970(taken.received);
     try {
-      FrameResult result = tracker->track(*taken.image);
+      live::Meter::Measured result = meter->measure(taken);
       entry = run::summarize(result.field, lines.length_factor);
       entry.noise = result.noise;
       entry.seconds = result.seconds.measuring();
       spent = result.seconds;
+      frame.epipolar_median = result.epipolar_median;
       frame.field = std::make_shared<const Field>(std::move(result.field));
     } catch (const UsageError& e) {
       frame.error = entry.error = e.what();
@@ -464,8 +495,8 @@ struct LiveStream::Impl {
     if (sender) sender->send(summary.line);
     if (writer) writer->close();  // from here on its thread does not use summary.track
     summary.track.interrupted = !problem.empty();
-    if (tracker) summary.track.kernels = tracker->kernels();
-    tracker.reset();
+    if (meter) summary.track.kernels = meter->kernels();
+    meter.reset();
     try {
       if (writer) writer->finish();
     } catch (...) {

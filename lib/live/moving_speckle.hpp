@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <dic/synth.hpp>
+#include <utility>
 #include <vector>
 
 namespace dic::live {
@@ -17,13 +18,17 @@ class MovingSpeckle {
     SynthOptions options = scene(size);
     for (int state = 0; state < kStates; ++state) states_.push_back(synth_frame(options, state));
   }
+  /// states: kStates images, u8.
+  explicit MovingSpeckle(std::vector<Image> states) : states_(std::move(states)) {}
+  /// Share of the whole motion that a state has.
+  static double amount_of(int state) { return static_cast<double>(state) / (kStates - 1); }
   static int state_of(std::int64_t id) {
     const int phase = static_cast<int>(id % (2 * kStates - 2));
     return phase < kStates ? phase : 2 * kStates - 2 - phase;
   }
   /// Displacement of the material at x, y of state 0 in another state.
   static std::array<double, 2> displacement(Size size, double x, double y, int state) {
-    return scene(size).motion.at(x, y, static_cast<double>(state) / (kStates - 1));
+    return scene(size).motion.at(x, y, amount_of(state));
   }
   /// Pixels of a frame: u8.
   const Image& frame(std::int64_t id) const { return states_[static_cast<std::size_t>(state_of(id))]; }
@@ -42,8 +47,7 @@ class MovingSpeckle {
     options.motion.cx = size.width / 2.0;
     options.motion.cy = size.height / 2.0;
     options.amounts.clear();
-    for (int state = 0; state < kStates; ++state)
-      options.amounts.push_back(static_cast<double>(state) / (kStates - 1));
+    for (int state = 0; state < kStates; ++state) options.amounts.push_back(amount_of(state));
     return options;
   }
 

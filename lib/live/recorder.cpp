@@ -10,7 +10,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::FILE* open_table(const fs::path& folder) {
+constexpr const char *kLeft = "left", *kRight = "right";  ///< folders of the frames of two cameras
+
+std::FILE* open_table(const fs::path& folder, bool of_pairs) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed)
@@ -23,15 +25,17 @@ std::FILE* open_table(const fs::path& folder) {
   if (!table)
     throw FileError("The recording cannot be written to " + folder.string() + " (" + std::strerror(errno) +
                     ").");
+  for (const char* side : {kLeft, kRight})
+    if (of_pairs) fs::create_directory(folder / side);
   std::fputs("time [s],host time [s],id,file\n", table);
   return table;
 }
 
 }  // namespace
 
-Recorder::Recorder(fs::path folder)
+Recorder::Recorder(fs::path folder, bool of_pairs)
     : folder_(std::move(folder)),
-      table_(open_table(folder_), std::fclose),
+      table_(open_table(folder_, of_pairs), std::fclose),
       thread_([this] { write_all(); }) {}
 
 Recorder::~Recorder() { finish(); }
@@ -89,7 +93,8 @@ void Recorder::write_all() {
 void Recorder::write(const Waiting& waiting) {
   const CameraFrame& frame = waiting.frame;
   const std::string name = name_of(frame.id);
-  write_image(folder_ / name, *frame.image);
+  write_image((frame.right ? folder_ / kLeft : folder_) / name, *frame.image);
+  if (frame.right) write_image(folder_ / kRight / name, *frame.right);
   const double host = std::chrono::duration<double>(frame.received.time_since_epoch()).count();
   std::fprintf(table_.get(), "%.9f,%.6f,%lld,%s\n", waiting.time, host, static_cast<long long>(frame.id),
                name.c_str());

@@ -15,14 +15,14 @@
 
 namespace dic::live {
 
-/// Writes frames into a folder, on a thread of its own, with a bounded queue: NAME.pgm for each frame, and
-/// frames.csv with their ids and times.
+/// Writes frames into a folder, on a thread of its own, with a bounded queue: NAME.pgm for each frame, in
+/// left/ and right/ for a pair, and frames.csv with their ids and times.
 class Recorder {
  public:
   static constexpr std::size_t kMostWaiting = 64;
 
   /// Makes the folder. Throws FileError if it exists and is not empty.
-  explicit Recorder(std::filesystem::path folder);
+  Recorder(std::filesystem::path folder, bool of_pairs);
   /// Writes what waits.
   ~Recorder();
   Recorder(const Recorder&) = delete;

@@ -183,6 +183,52 @@ ExtensometerValues probe_extensometer(const Field& field, Position a, Position b
   return result;
 }
 
+SurfacePoint probe_surface_point(const Field& field, Position at) {
+  const StereoField& all = field.stereo;
+  if (all.x.empty()) throw UsageError("The field is that of one camera: it has no positions in space.");
+  SurfacePoint point;
+  const Cell cell(field.grid(), at);
+  point.problem = problem_of(field, cell);
+  if (!point.problem.empty()) return point;
+  const auto value = [&](const auto& values) {
+    double sum = 0;
+    for (const Cell::Corner& corner : cell.corners)
+      sum += corner.weight * values[node_of(field.grid(), corner)];
+    return sum;
+  };
+  point.position = {value(all.x), value(all.y), value(all.z)};
+  point.displacement = {value(all.u), value(all.v), value(all.w)};
+  point.sigma_position = {value(all.sigma_x), value(all.sigma_y), value(all.sigma_z)};
+  point.sigma_displacement = {value(all.sigma_u), value(all.sigma_v), value(all.sigma_w)};
+  point.epipolar = value(all.epipolar);
+  return point;
+}
+
+ExtensometerValues probe_surface_extensometer(const Field& field, Position a, Position b) {
+  const std::array<SurfacePoint, 2> ends = {probe_surface_point(field, a), probe_surface_point(field, b)};
+  ExtensometerValues result;
+  for (std::size_t k = 0; k < ends.size() && result.problem.empty(); ++k)
+    if (!ends[k].problem.empty())
+      result.problem = (k == 0 ? "first end: " : "second end: ") + ends[k].problem;
+  if (!result.problem.empty()) return result;
+  std::array<double, 3> before{}, after{};  // from the first end to the second
+  for (std::size_t c = 0; c < before.size(); ++c) {
+    before[c] = ends[1].position[c] - ends[0].position[c];
+    after[c] = before[c] + ends[1].displacement[c] - ends[0].displacement[c];
+  }
+  const double length = std::hypot(after[0], after[1], after[2]);
+  result.gauge_length = std::hypot(before[0], before[1], before[2]);
+  result.change = length - result.gauge_length;
+  result.strain = result.change / result.gauge_length;
+  double variance = 0;
+  for (const SurfacePoint& end : ends)
+    for (std::size_t c = 0; c < after.size(); ++c)
+      variance += std::pow(after[c] / length * end.sigma_displacement[c], 2);
+  result.sigma_change = std::sqrt(variance);
+  result.sigma_strain = result.sigma_change / result.gauge_length;
+  return result;
+}
+
 std::vector<LinePoint> probe_line(const Field& field, Position a, Position b) {
   const int parts = std::max(1, static_cast<int>(std::ceil(distance(a, b) / field.grid().step - 1e-9)));
   const Position begin = on_specimen(field, a);

@@ -13,16 +13,19 @@
 #include <dic/image_io.hpp>
 #include <dic/live.hpp>
 #include <dic/result.hpp>
+#include <dic/stereo.hpp>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "live/camera.hpp"
+#include "live/camera_pair.hpp"
 #include "live/frame_ids.hpp"
 #include "live/line_sender.hpp"
-#include "live/moving_speckle.hpp"
+#include "live/moving_specimen.hpp"
 #include "live/pixel_format.hpp"
 #include "live/recorder.hpp"
 #include "live/result_writer.hpp"
@@ -52,6 +55,7 @@ struct Script {
   std::int64_t frames = 1 << 30;        ///< frames until it vanishes
   std::chrono::milliseconds period{0};  ///< time between two frames
   std::int64_t lost_every = 0;          ///< every such frame is lost in the network
+  const MovingSpeckle* shown = nullptr;
 };
 
 /// A camera in this process with moving speckle, whose frame k is the state k of MovingSpeckle.
@@ -76,7 +80,8 @@ class TestCamera final : public LiveCamera {
     frame.id = id_;
     frame.camera_time = 1'000'000 * id_;
     frame.received = std::chrono::system_clock::now();
-    frame.image = std::make_shared<const Image>(copy_of(speckle().frame(id_).view()));
+    frame.image = std::make_shared<const Image>(
+        copy_of((script_.shown ? *script_.shown : speckle()).frame(id_).view()));
     return frame;
   }
   std::int64_t produced() const override { return produced_; }
@@ -446,6 +451,257 @@ TEST(LiveStream, MeasuresOnlyWhatExtensometersNeed) {
     EXPECT_NEAR(values.strain, expected, 5 * values.sigma_strain + 1e-4);
     EXPECT_NE(frame.line.find("\"extensometers\":[{\"gauge_length\":64.0"), std::string::npos) << frame.line;
   }
+}
+
+/// What happens to the frame of a trigger.
+enum class Fate : std::uint8_t { whole, lost_in_network, without_buffer, missed };
+
+/// A camera whose frames show the number of their trigger, and whose clock has its own zero and speed.
+class TriggeredCamera final : public LiveCamera {
+ public:
+  using Begin = std::chrono::system_clock::time_point;
+  static constexpr std::chrono::milliseconds kPeriod{10};
+
+  TriggeredCamera(Begin begin, int first, int last, std::map<int, Fate> fates, double clock = 1)
+      : begin_(begin), trigger_(first), last_(last), fates_(std::move(fates)), clock_(clock) {}
+
+  std::string name() const override { return "triggered"; }
+  std::vector<CameraSetting> settings() const override { return {}; }
+  void start() override {}
+  /// One frame at a time, so that the frames of both cameras arrive in turn.
+  std::optional<CameraFrame> next(std::chrono::milliseconds) override {
+    is_others_turn_ = !is_others_turn_;
+    if (!is_others_turn_) return {};
+    for (; trigger_ <= last_; ++trigger_) {
+      const Fate fate = fates_.contains(trigger_) ? fates_.at(trigger_) : Fate::whole;
+      if (fate == Fate::whole) return frame_of(trigger_++);
+      if (fate != Fate::missed)
+        ++(later_.*(fate == Fate::lost_in_network ? &LiveDrops::network : &LiveDrops::no_buffer));
+    }
+    return {};
+  }
+  bool is_done() const { return trigger_ > last_; }
+  std::int64_t produced() const override { return 0; }  // a pair counts by losses
+  LiveDrops losses() const override { return losses_; }
+  void stop() override {}
+
+ private:
+  CameraFrame frame_of(int trigger) {
+    losses_ = later_;
+    CameraFrame frame;
+    Image image({8, 8}, ScalarType::f64);
+    image.row<double>(0)[0] = trigger;
+    frame.image = std::make_shared<const Image>(std::move(image));
+    frame.camera_time = 5'000'000 + static_cast<std::int64_t>(clock_ * trigger * 1e6 * kPeriod.count());
+    frame.received = begin_ + trigger * kPeriod;
+    return frame;
+  }
+
+  Begin begin_;
+  int trigger_, last_;
+  bool is_others_turn_ = false;
+  std::map<int, Fate> fates_;
+  double clock_;
+  LiveDrops losses_, later_;  ///< those that are known, and those that the next frame shows
+};
+
+struct Pairs {
+  std::vector<int> triggers;
+  std::int64_t produced = 0;
+  LiveDrops losses;
+};
+
+/// All pairs of two cameras; those of a trigger must be of the same one.
+Pairs pairs_of(std::unique_ptr<TriggeredCamera> left, std::unique_ptr<TriggeredCamera> right) {
+  const TriggeredCamera &of_left = *left, &of_right = *right;
+  CameraPair both(std::move(left), std::move(right));
+  Pairs pairs;
+  for (;;) {
+    const auto pair = both.next(std::chrono::milliseconds(1));
+    if (!pair && of_left.is_done() && of_right.is_done()) break;
+    if (!pair) continue;
+    const auto trigger_of = [](const Image& image) { return static_cast<int>(image.row<double>(0)[0]); };
+    pairs.triggers.push_back(trigger_of(*pair->image));
+    EXPECT_EQ(trigger_of(*pair->right), pairs.triggers.back());
+  }
+  pairs.produced = both.produced();
+  pairs.losses = both.losses();
+  EXPECT_EQ(pairs.produced, std::ssize(pairs.triggers) + pairs.losses.without_result());
+  return pairs;
+}
+
+std::unique_ptr<TriggeredCamera> triggered(int first, int last, const std::map<int, Fate>& fates = {},
+                                           double clock = 1) {
+  static const auto begin = std::chrono::system_clock::now() + std::chrono::hours(1);  // nothing is late
+  return std::make_unique<TriggeredCamera>(begin, first, last, fates, clock);
+}
+
+TEST(CameraPair, FramesOfATriggerBelongTogether) {
+  const Pairs pairs = pairs_of(triggered(1, 20), triggered(1, 20));
+  ASSERT_EQ(pairs.triggers.size(), 20U);
+  EXPECT_EQ(pairs.triggers.back(), 20);
+  EXPECT_EQ(pairs.losses.without_result(), 0);
+}
+
+TEST(CameraPair, TheCameraThatIsReadyFirstHasFramesWithoutPartners) {
+  const Pairs pairs = pairs_of(triggered(5, 20), triggered(1, 20));
+  EXPECT_EQ(pairs.triggers.front(), 5);
+  EXPECT_EQ(pairs.triggers.size(), 16U);
+}
+
+TEST(CameraPair, APairIsLostForTheCauseOfItsFrame) {
+  const Pairs pairs = pairs_of(
+      triggered(1, 30, {{5, Fate::lost_in_network}, {9, Fate::lost_in_network}}),
+      triggered(1, 30, {{8, Fate::without_buffer}, {9, Fate::without_buffer}, {10, Fate::without_buffer}}));
+  EXPECT_EQ(pairs.triggers.size(), 26U);
+  EXPECT_EQ(pairs.losses.network, 2);
+  EXPECT_EQ(pairs.losses.no_buffer, 2);
+}
+
+/// Many cameras do not number a frame whose trigger came too early.
+TEST(CameraPair, AMissedTriggerShiftsNothing) {
+  for (const bool left_misses : {false, true}) {
+    const std::map<int, Fate> misses = {
+        {4, Fate::missed}, {11, Fate::missed}, {12, Fate::missed}, {13, Fate::lost_in_network}};
+    const Pairs pairs = left_misses ? pairs_of(triggered(1, 30, misses), triggered(1, 30))
+                                    : pairs_of(triggered(1, 30), triggered(1, 30, misses));
+    EXPECT_EQ(pairs.triggers.size(), 26U);
+    EXPECT_EQ(pairs.losses.without_result(), 4);
+    EXPECT_EQ(pairs.losses.network, 1);
+  }
+}
+
+TEST(CameraPair, ClocksMayRunApart) {
+  const Pairs pairs = pairs_of(triggered(1, 20'000), triggered(1, 20'000, {{15'000, Fate::missed}}, 1.0001));
+  EXPECT_EQ(pairs.triggers.size(), 19'999U);
+  EXPECT_EQ(pairs.losses.camera, 1);
+}
+
+TEST(CameraPair, ASilentCameraDoesNotFillTheMemory) {
+  const Pairs pairs = pairs_of(triggered(1, 5000), triggered(1, 10));
+  EXPECT_EQ(pairs.triggers.size(), 10U);
+  EXPECT_EQ(pairs.losses.camera, 5000 - 10 - 64);
+}
+
+/// A rig with two test cameras that see a moving specimen.
+class LivePair : public testing::Test {
+ protected:
+  static constexpr Size kSize{160, 120};
+  static constexpr std::int64_t kReference = 30;  ///< id of a frame at rest
+
+  LivePair() {
+    fs::create_directories(folder_);
+    write_camera_rig(folder_ / "rig.json", moving_specimen(kSize).rig);
+    options_.right_camera = "right";
+    options_.calibration = folder_ / "rig.json";
+    options_.until_frames = 8;
+  }
+  ~LivePair() override { fs::remove_all(folder_); }
+
+  OpenCamera cameras(std::int64_t lost_every = 0) const {
+    return [=](const std::string& name, const CameraSettings&) {
+      static const MovingSpeckle left = frames_of_specimen(kSize, 0), right = frames_of_specimen(kSize, 1);
+      Script script{.first_id = kReference, .lost_every = name == "right" ? lost_every : 0};
+      script.shown = name == "right" ? &right : &left;
+      return std::make_unique<TestCamera>(script);
+    };
+  }
+
+  fs::path folder_ = new_folder("pair");
+  TrackJob job_ = small_job();
+  LiveOptions options_ = live_options(DropPolicy::never);
+};
+
+TEST_F(LivePair, MeasuresTheMotionInSpace) {
+  const StereoScene scene(moving_specimen(kSize));
+  const Position a{48, 64}, b{112, 64};
+  job_.roi.points = {a, b};
+  options_.extensometers = {{a, b}};
+  const Measured all = measure(job_, options_, cameras());
+  expect_exact_counts(all);
+  EXPECT_EQ(all.frames.size(), 8U);
+  for (const LiveFrame& frame : all.frames) {
+    const int state = MovingSpeckle::state_of(frame.id);
+    for (const Position& at : {a, b}) {
+      const SurfacePoint point = probe_surface_point(*frame.field, at);
+      const StereoTruth truth = scene.truth(state, at.x, at.y);
+      ASSERT_EQ(point.problem, "");
+      for (std::size_t c = 0; c < 3; ++c) {
+        // A pixel shows 1.25 mm, and is 2.9 mm deep: 0.2 mm are 0.07 px.
+        EXPECT_NEAR(point.position[c], truth.position_mm[c], 5 * point.sigma_position[c] + 0.2) << c;
+        EXPECT_NEAR(point.displacement[c], truth.displacement_mm[c], 5 * point.sigma_displacement[c] + 0.02)
+            << c;
+      }
+      EXPECT_LT(std::abs(point.epipolar), 0.3);
+    }
+    // The gauge lies along the stretched axis of the specimen.
+    const ExtensometerValues gauge = probe_surface_extensometer(*frame.field, a, b);
+    EXPECT_NEAR(gauge.strain, 0.01 * MovingSpeckle::amount_of(state), 5 * gauge.sigma_strain + 2e-4);
+    EXPECT_LT(gauge.sigma_strain, 1e-3);
+    for (const char* key : {"\"mean_W\":", "\"sigma_U\":", "\"epipolar\":", "\"epipolar_median\":"})
+      EXPECT_NE(frame.line.find(key), std::string::npos) << frame.line;
+  }
+}
+
+TEST_F(LivePair, PairsWithoutOneFrameAreCounted) {
+  const Measured all = measure(job_, options_, cameras(4));
+  expect_exact_counts(all);
+  EXPECT_GE(all.summary.drops.network, 2);
+  const StereoScene scene(moving_specimen(kSize));
+  for (const LiveFrame& frame : all.frames) {
+    const StereoTruth truth = scene.truth(MovingSpeckle::state_of(frame.id), 80, 64);
+    EXPECT_NEAR(probe_surface_point(*frame.field, {80, 64}).displacement[2], truth.displacement_mm[2], 0.1);
+  }
+}
+
+TEST_F(LivePair, RecordedPairsMeasuredAgainGiveTheSameBits) {
+  options_.record = folder_ / "frames";
+  job_.output = folder_ / "result";
+  const Measured all = measure(job_, options_, cameras());
+  EXPECT_EQ(all.summary.recorded, 9);
+  const auto read = [&](const char* side, const std::string& name) {
+    return read_image(options_.record / side / name);
+  };
+  const std::string reference = Recorder::name_of(kReference);
+  StereoOptions stereo;
+  stereo.track = job_.options;
+  StereoTracker again(stereo, moving_specimen(kSize).rig, read("left", reference), read("right", reference));
+  const Result result(job_.output);
+  for (const LiveFrame& frame : all.frames) {
+    const Field field = again.track(read("left", frame.name), read("right", frame.name)).field;
+    const auto written = result.values<double>("W", frame.number - 1);
+    for (std::size_t k = 0; k < field.status.size(); ++k) {
+      ASSERT_EQ(field.status[k], frame.field->status[k]);
+      if (!has_values(field.status[k])) continue;
+      EXPECT_EQ(field.stereo.w[k], frame.field->stereo.w[k]);
+      EXPECT_EQ(field.stereo.sigma_u[k], frame.field->stereo.sigma_u[k]);
+      EXPECT_EQ(field.stereo.w[k], written[k]);
+    }
+  }
+}
+
+TEST_F(LivePair, SettingsOfOneCameraAreRefused) {
+  const auto refused = [&](const char* word) {
+    try {
+      measure(job_, options_, cameras());
+      ADD_FAILURE() << word;
+    } catch (const UsageError& e) {
+      EXPECT_NE(std::string(e.what()).find(word), std::string::npos) << e.what();
+    }
+  };
+  job_.scale_mm_per_px = 0.1;
+  refused("scale");
+  job_.scale_mm_per_px = 0;
+  job_.reference = "a.png";
+  refused("reference");
+  job_.reference.clear();
+  options_.calibration.clear();
+  refused("calibration");
+  options_.calibration = folder_ / "rig.json";
+  options_.right_camera = options_.camera;
+  refused("same");
+  options_.right_camera.clear();
+  refused("no right camera");
 }
 
 /// Bytes that the C library has handed out, in all of its arenas.

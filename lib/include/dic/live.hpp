@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <dic/export.hpp>
 #include <dic/probe.hpp>
@@ -70,7 +71,11 @@ struct EnumNames<DropPolicy> {
 struct LiveOptions {
   /// Name, address or serial number of a GenICam camera; "fake"; or "webcam:0", the number of a webcam.
   std::string camera;
-  CameraSettings settings;
+  /// The right camera of a pair that shares a trigger, named as `camera`, which is then the left one; empty =
+  /// one camera.
+  std::string right_camera;
+  std::filesystem::path calibration;  ///< calibration of both cameras: a file of dic or of another program
+  CameraSettings settings;            ///< of both cameras, if there are two
   DropPolicy drop = DropPolicy::newest;
   std::filesystem::path record;   ///< folder for all frames that arrive; empty = none
   std::string udp;                ///< "HOST:PORT" that gets every line; empty = none
@@ -120,6 +125,9 @@ struct LiveFrame {
   std::shared_ptr<const Field> field;  ///< null for events and after an error
   LiveDrops drops;                     ///< since the last frame
   std::shared_ptr<const Image> image;  ///< the measured frame; null for events
+  std::shared_ptr<const Image> right;  ///< the frame of the right camera; null with one camera
+  /// Median distance of the points in the right image from their epipolar lines, px; NaN with one camera.
+  double epipolar_median = NAN;
 };
 
 struct LiveSummary {

@@ -80,6 +80,22 @@ struct ExtensometerValues {
 /// too large if the distance is smaller than a subset.
 DIC_API ExtensometerValues probe_extensometer(const Field& field, Position a, Position b);
 
+/// Values of a surface that two cameras measured, mm in the axes of the measurement; NaN for missing ones.
+struct SurfacePoint {
+  static constexpr double kNone = ProbeValues::kNone;
+  std::array<double, 3> position = {kNone, kNone, kNone};      ///< in the reference
+  std::array<double, 3> displacement = {kNone, kNone, kNone};  ///< since the reference
+  std::array<double, 3> sigma_position = {kNone, kNone, kNone},
+                        sigma_displacement = {kNone, kNone, kNone};  ///< predicted standard deviations
+  double epipolar = kNone;  ///< distance from the epipolar line, with a sign, px of the right image
+  std::string problem;
+};
+/// Interpolates as probe_point does. Throws UsageError for the field of one camera.
+DIC_API SurfacePoint probe_surface_point(const Field& field, Position at);
+/// Measures as probe_extensometer does, but the straight distance of two points in space; lengths in mm.
+/// Throws UsageError for the field of one camera.
+DIC_API ExtensometerValues probe_surface_extensometer(const Field& field, Position a, Position b);
+
 struct LinePoint {
   double distance =
       0;  ///< from the start of the line, in the reference; in corrected coordinates if the field has them
