@@ -187,6 +187,53 @@ class FakeCameraTest(LiveTest):
         self.assertIn("fake", self.succeed("live", "--list").stdout)
 
 
+class PairTest(LiveTest):
+    """Two fake cameras in the process that see a specimen move; nothing triggers them together."""
+
+    PAIR = ["--camera", "fake-left", "--right-camera", "fake-right", "--calibration", "rig/stereo.json", "--fps", "5"]
+
+    def setUp(self):
+        super().setUp()
+        size = str(fake_camera.SIZE)
+        self.succeed("synth", "--stereo", "--width", size, "--height", size, "--focal", str(2.5 * fake_camera.SIZE), "--frames", "1",
+                     "-o", "rig")
+
+    def test_motion_in_space(self):
+        (self.folder / "points.csv").write_text("x,y\n64,64\n")
+        frames, end, start = self.measure(*self.PAIR, "--points", "points.csv", "--extensometer", "40,64,88,64", "--until", "5")
+        self.assertIn("right frame rate", start["settings"])
+        state = lambda frame_id: min(frame_id % 30, 30 - frame_id % 30)
+        reference = state(self.id_of(start["reference"]))
+        for frame in frames:
+            # A machine under load may shift the cameras by one frame.
+            moved = (state(frame["id"]) - reference) / 15
+            point, = frame["points"]
+            for key, whole in (("U", 1), ("V", -0.5), ("W", -2)):
+                self.assertAlmostEqual(point[key], whole * moved, delta=0.25, msg=frame)
+                self.assertLess(point["sigma_" + key], 0.2)
+            self.assertAlmostEqual(point["Z"], 500, delta=3)
+            self.assertLess(abs(point["epipolar"]), 0.5)
+            self.assertAlmostEqual(frame["extensometers"][0]["strain"], 0.01 * moved, delta=2e-3)
+        self.assertGreater(abs(frames[-1]["points"][0]["W"]), 0.3)
+
+    def test_recorded_pairs_measured_again_give_the_same_bits(self):
+        frames, end, _ = self.measure(*self.PAIR, *FIELD, "--drop", "never", "--until", "4", "--record", "frames", "-o", "out")
+        self.assertEqual(end["recorded"], 5)
+        self.succeed("stereo", "--left", "frames/left", "--right", "frames/right", "--calibration", "rig/stereo.json", "--subset", "21",
+                     *FIELD, "--device", "cpu", "--no-pictures", "-o", "again")
+        once, again = self.fields("out"), self.fields("again")
+        for name in ("X", "W", "sigma_U", "epipolar", "exx", "status"):
+            np.testing.assert_array_equal(once[name], again[name][1:], err_msg=name)  # the first one is the reference
+
+    def test_what_does_not_fit_is_refused(self):
+        self.refuse(2, ["calibration"], "live", "--camera", "fake-left", "--right-camera", "fake-right")
+        self.refuse(2, ["right camera"], "live", "--camera", "fake-left", "--calibration", "rig/stereo.json")
+        self.refuse(2, ["same"], "live", "--camera", "fake", "--right-camera", "fake", "--calibration", "rig/stereo.json")
+        self.refuse(1, ["none.json", "no such file"], "live", *self.PAIR[:4], "--calibration", "none.json")
+        self.refuse(2, ["reference"], "live", *self.PAIR, "--reference", "a.png")
+        self.refuse(2, ["scale"], "live", *self.PAIR, "--scale", "0.1")
+
+
 class GigeCameraTest(LiveTest):
     def test_frames_of_the_network(self):
         self.camera()
