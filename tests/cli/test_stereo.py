@@ -99,6 +99,21 @@ class Stereo(ProgramTest):
         reference = self.table("img-0000_0.csv")
         self.assertEqual(np.nanmax(np.abs(reference["U"])), 0)
         self.check_files(ok.sum())
+        self.check_probes()
+
+    def check_probes(self):
+        """A rigid motion changes no distance in space, although it does in the images."""
+        self.succeed("probe", "dic_out", "--point", "110,90", "--extensometer", "60,60,150,120", "--line", "60,90,160,90")
+        with open(self.folder / "dic_probe/history.csv", newline="") as file:
+            row = list(csv.DictReader(file))[1]
+        self.assertAlmostEqual(float(row["P1 W [mm]"]), 1.2, 1)
+        self.assertAlmostEqual(float(row["E1 gauge length [mm]"]), np.hypot(90, 60) * DISTANCE / FOCAL, 1)
+        for name, sigma in (("E1 strain", "E1 sigma_strain"), ("L1 bending [mm]", "L1 sigma_bending [mm]")):
+            self.assertLess(abs(float(row[name])), 6 * float(row[sigma]), name)
+        self.assertLess(float(row["L1 flatness [mm]"]), 0.1)
+        lines = (self.folder / "dic_probe/lines.csv").read_text().splitlines()[0]
+        self.assertIn("offset [mm]", lines)
+        self.assertIn("Z [mm]", lines)
 
     def check_files(self, ok):
         run = self.run_json()
