@@ -115,6 +115,17 @@ class Stereo(ProgramTest):
         self.check_files(ok.sum())
         self.check_probes()
         self.check_exports()
+        self.check_figures()
+
+    def check_figures(self):
+        """The left images lie below the fields, although the right ones were named first."""
+        done = self.succeed("plot", "dic_out", "--field", "Z,magnitude", "--range", "0,2")
+        self.assertEqual(done.stderr, "")
+        self.assertTrue((self.folder / "dic_figures/magnitude_0001.png").exists())
+        page = self.succeed("report", "dic_out", "--frames", "1")
+        self.assertEqual(page.stderr, "")
+        self.refuse(2, ["no frame 9", "from 0 to 1"], "report", "dic_out", "--frames", "9", "--force")
+        self.assertIn('id="image-reference"', (self.folder / "report.html").read_text())
 
     def check_exports(self):
         """PLY and VTU hold the surface as it lies in the frame, nodemaps its positions in mm."""
