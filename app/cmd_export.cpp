@@ -25,6 +25,9 @@ constexpr const char* kExportExamples =
     "  dic export dic_out --to vtu -o test.pvd                           for ParaView and meshio, a file per "
     "frame\n"
     "  dic export dic_out --to nodemap                                   for CrackPy\n"
+    "  dic export dic_out --to ply                                       the surface of two cameras, a file "
+    "per "
+    "frame\n"
     "\n";
 
 struct ExportFlags {
@@ -65,11 +68,12 @@ void add_export(CLI::App& app) {
       "export", "Convert a result to files of other programs: CSV, NumPy, MATLAB, netCDF, ...");
   command->option_defaults()->always_capture_default();
   ExportJob& job = flags->job;
-  command->add_option("RESULT", job.result, "Folder of dic track, or its result.vtkhdf")
+  command->add_option("RESULT", job.result, "Folder of dic track or dic stereo, or its result.vtkhdf")
       ->required()
       ->type_name("")
       ->default_str("");
-  add_choice(*command, "--to", job.format, "Format of the file; nodemap: CrackPy");
+  add_choice(*command, "--to", job.format,
+             "Format of the file; ply: surfaces of two cameras; nodemap: CrackPy");
   command
       ->add_option("--frames", job.frames,
                    "Numbers of frames, where 1 is the first after the reference; default: all")
@@ -81,8 +85,8 @@ void add_export(CLI::App& app) {
   command
       ->add_option(
           "-o,--output", job.output,
-          "File to write, for nodemap and matchid a folder; default: table.csv, table.npz, table.mat, "
-          "table.nc, table.pvd, nodemaps, matchid or ncorr.mat")
+          "File to write, for ply, nodemap and matchid a folder; default: table.csv, table.npz, table.mat, "
+          "table.nc, table.pvd, surface, nodemaps, matchid or ncorr.mat")
       ->type_name("PATH")
       ->default_str("");
   command->add_flag("--force", flags->force, "Replace a file of that name");

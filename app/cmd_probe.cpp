@@ -81,11 +81,13 @@ void add_places(CLI::App& command, ProbeRequest& request) {
     const std::vector<double> xy = numbers("--point", text, 2, "two numbers x,y");
     request.points.push_back({xy[0], xy[1]});
   });
-  add_place(command, "--extensometer", "x1,y1,x2,y2", "Change of the distance between two points",
+  add_place(command, "--extensometer", "x1,y1,x2,y2",
+            "Change of the distance between two points, with two cameras in space",
             [&request](const std::string& text) {
               request.extensometers.push_back(ends_of("--extensometer", text));
             });
-  add_place(command, "--line", "x1,y1,x2,y2", "Values along a line",
+  add_place(command, "--line", "x1,y1,x2,y2",
+            "Values along a line, with two cameras also its bending and flatness",
             [&request](const std::string& text) { request.lines.push_back(ends_of("--line", text)); });
   add_place(command, "--area", "\"x,y x,y ...\"", "Means over a polygon",
             [&request](const std::string& text) { request.areas.push_back(corners(text)); });
@@ -107,8 +109,9 @@ std::vector<Column> columns(const ProbeHistory& history) {
     for (const ProbeFrame& frame : history.frames) column.values.push_back(value(frame));
   };
   for (std::size_t k = 0; k < history.request.points.size(); ++k) {
-    const std::string name = "P" + std::to_string(k + 1) + " ", unit = " [" + history.length_unit + "]";
-    for (const FieldArray& array : kArraysOf<ArrayRole::displacement>)
+    const std::string name = "P" + std::to_string(k + 1) + " ",
+                      unit = " [" + history.extensometer_unit() + "]";
+    for (const FieldArray& array : history.displacements())
       add(name + std::string(array.name) + unit,
           [&](const ProbeFrame& f) { return f.points[k].values[array.name]; });
     for (const FieldArray& array : kNormalStrains)
@@ -120,6 +123,12 @@ std::vector<Column> columns(const ProbeHistory& history) {
     add(name + "strain", [k](const ProbeFrame& f) { return f.extensometers[k].strain; });
     add(name + "sigma", [k](const ProbeFrame& f) { return f.extensometers[k].sigma_strain; });
   }
+  if (history.has_two_cameras)
+    for (std::size_t k = 0; k < history.request.lines.size(); ++k) {
+      const std::string name = "L" + std::to_string(k + 1) + " ";
+      add(name + "bending [mm]", [k](const ProbeFrame& f) { return f.line_shapes[k].bending; });
+      add(name + "flatness [mm]", [k](const ProbeFrame& f) { return f.line_shapes[k].flatness; });
+    }
   for (std::size_t k = 0; k < history.request.areas.size(); ++k) {
     const std::string name = "A" + std::to_string(k + 1) + " mean ";
     for (const FieldArray& array : kNormalStrains)
@@ -215,7 +224,7 @@ void add_probe(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "probe", "Extract values over time from a result: points, extensometers, lines, areas");
   command->option_defaults()->always_capture_default();
-  command->add_option("RESULT", flags->result, "Folder of dic track, or its result.vtkhdf")
+  command->add_option("RESULT", flags->result, "Folder of dic track or dic stereo, or its result.vtkhdf")
       ->required()
       ->type_name("")
       ->default_str("");

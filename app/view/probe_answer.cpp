@@ -3,6 +3,7 @@
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/probe.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,11 @@ ProbeRequest request_of(const std::string& kind, const std::vector<Position>& at
   return request;
 }
 
-Json json_of(const ProbeValues& values, const std::string& problem) {
+using Arrays = std::span<const FieldArray>;
+
+Json json_of(const ProbeValues& values, Arrays arrays, const std::string& problem) {
   Json json{{"problem", problem}};
-  for (const FieldArray& quantity : kProbeArrays) json[std::string(quantity.name)] = values[quantity.name];
+  for (const FieldArray& quantity : arrays) json[std::string(quantity.name)] = values[quantity.name];
   return json;
 }
 
@@ -54,9 +57,9 @@ Json json_of(const ExtensometerValues& e) {
           {"problem", e.problem}};
 }
 
-Json mean_of(const std::vector<LinePoint>& line) {
+Json mean_of(const std::vector<LinePoint>& line, Arrays arrays) {
   ProbeValues mean;
-  for (const FieldArray& quantity : kProbeArrays) {
+  for (const FieldArray& quantity : arrays) {
     double sum = 0, count = 0;
     for (const LinePoint& at : line) {
       const double value = at.point.values[quantity.name];
@@ -64,13 +67,13 @@ Json mean_of(const std::vector<LinePoint>& line) {
     }
     mean[quantity.name] = sum / count;  // NaN where there is none
   }
-  return json_of(mean, std::isnan(mean["u"]) ? line.front().point.problem : "");
+  return json_of(mean, arrays, std::isnan(mean["u"]) ? line.front().point.problem : "");
 }
 
-Json profile_json(const std::vector<LinePoint>& line) {
+Json profile_json(const std::vector<LinePoint>& line, Arrays arrays) {
   Json list = Json::array();
   for (const LinePoint& at : line) {
-    list.push_back(json_of(at.point.values, at.point.problem));
+    list.push_back(json_of(at.point.values, arrays, at.point.problem));
     list.back()["distance"] = at.distance;
   }
   return list;
@@ -85,15 +88,19 @@ Json probe_answer(const Result& result, const Json& asked) {
     if (kind != "line" || !asked["frame"].is_number_integer())
       throw UsageError("The page asked for the profile of something that is no line.");
     request.frames = {asked["frame"].get<int>()};
-    return {{"points", profile_json(probe_result(result, request).frames.front().lines.front())}};
+    const ProbeHistory history = probe_result(result, request);
+    return {{"points", profile_json(history.frames.front().lines.front(), history.arrays())}};
   }
   Json frames = Json::array();
-  for (const ProbeFrame& frame : probe_result(result, request).frames) {
-    for (const PointValues& point : frame.points) frames.push_back(json_of(point.values, point.problem));
+  const ProbeHistory history = probe_result(result, request);
+  const Arrays arrays = history.arrays();
+  for (const ProbeFrame& frame : history.frames) {
+    for (const PointValues& point : frame.points)
+      frames.push_back(json_of(point.values, arrays, point.problem));
     for (const ExtensometerValues& e : frame.extensometers) frames.push_back(json_of(e));
-    for (const auto& line : frame.lines) frames.push_back(mean_of(line));
+    for (const auto& line : frame.lines) frames.push_back(mean_of(line, arrays));
     for (const AreaValues& area : frame.areas)
-      frames.push_back(json_of(area.mean, area.points > 0 ? "" : "no point of the area is ok"));
+      frames.push_back(json_of(area.mean, arrays, area.points > 0 ? "" : "no point of the area is ok"));
   }
   return {{"frames", frames}};
 }

@@ -188,10 +188,14 @@ std::vector<int> chosen_frames(const Result& result, const std::vector<int>& fra
   if (frames.empty())
     for (int k = 0; k < result.frame_count(); ++k) numbers.push_back(k);
   for (const int number : frames) {
-    if (number < 1 || number > result.frame_count())
-      throw UsageError("There is no frame " + std::to_string(number) + ": the result has the frames 1 to " +
-                       std::to_string(result.frame_count()) + ".");
-    numbers.push_back(number - 1);
+    const std::vector<std::int64_t>& known = result.frame_numbers();
+    const auto found = std::ranges::find(known, number);
+    if (found == known.end())
+      throw UsageError("There is no frame " + std::to_string(number) + ": the result has " +
+                       std::to_string(known.size()) + " frames, from " +
+                       std::to_string(known.empty() ? 0 : known.front()) + " to " +
+                       std::to_string(known.empty() ? 0 : known.back()) + ".");
+    numbers.push_back(static_cast<int>(found - known.begin()));
   }
   return numbers;
 }

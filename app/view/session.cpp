@@ -185,10 +185,24 @@ bool may_begin_with(const fs::path& file, const std::string& frame) {
   return first == frame;
 }
 
+/// The images of the left camera as the run named them; empty with one camera. Those of the right one may have
+/// the same names.
+std::vector<std::string> left_images_of(const Result& result) {
+  const Json settings = Json::parse(result.info().settings_json, nullptr, false);
+  if (!settings.is_object() || !settings.contains("left") || !settings["left"].is_array()) return {};
+  const auto folder = settings.find("folder");
+  const fs::path base = folder != settings.end() && folder->is_string() ? folder->get<std::string>() : "";
+  std::vector<std::string> names;
+  for (const Json& name : settings["left"])
+    if (name.is_string()) names.push_back((base / name.get<std::string>()).string());
+  return names;
+}
+
 }  // namespace
 
 std::vector<std::string> images_of(const Result& result) {
-  const std::vector<std::string> words = words_of(result.info().command);
+  const std::vector<std::string> left = left_images_of(result);
+  const std::vector<std::string> words = left.empty() ? words_of(result.info().command) : left;
   const std::string reference = fs::path(result.info().reference).filename().string();
   std::vector<std::string> files;  // files that the command names one by one
   for (const std::string& word : words) {

@@ -35,9 +35,14 @@ std::vector<float> ResultFields::values(const std::string& name, int frame) cons
       for (float& value : values) value = static_cast<float>(value * strain_factor_);
     return values;
   }
-  std::vector<float> values = result_.values<float>("u", frame);
-  const std::vector<float> v = result_.values<float>("v", frame);
-  std::ranges::transform(values, v, values.begin(), [](float a, float b) { return std::hypot(a, b); });
+  const bool in_space = result_.has("W");
+  std::vector<float> values = result_.values<float>(in_space ? "U" : "u", frame);
+  const auto add = [&](const char* axis) {
+    const std::vector<float> other = result_.values<float>(axis, frame);
+    std::ranges::transform(values, other, values.begin(), [](float a, float b) { return std::hypot(a, b); });
+  };
+  add(in_space ? "V" : "v");
+  if (in_space) add("W");
   return values;
 }
 

@@ -18,7 +18,8 @@ class DIC_INTERNAL_API DrawnFields {
   virtual const ResultInfo& info() const = 0;
   /// The positions of the nodes of a frame in its image; valid as long as the fields.
   virtual MovedGrid moved_grid(int frame) const = 0;
-  /// An array with one component, or "magnitude" of the displacement: [ny x nx], in the unit of the result.
+  /// An array with one component, or "magnitude" of the displacement, with two cameras in
+  /// space: [ny x nx], in the unit of the result.
   /// Throws UsageError for an unknown name.
   virtual std::vector<float> values(const std::string& name, int frame) const = 0;
 };

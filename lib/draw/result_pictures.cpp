@@ -38,7 +38,8 @@ FigureOptions options_for(const ResultInfo& info, const std::string& name, const
 }
 
 FigureOptions options_for(const Result& result, const std::string& name) {
-  return options_for(result.info(), name, result.array(name == "magnitude" ? "u" : name).unit);
+  const std::string displacement = result.has("W") ? "U" : "u";
+  return options_for(result.info(), name, result.array(name == "magnitude" ? displacement : name).unit);
 }
 
 ResultPictures::ResultPictures(const DrawnFields& fields, std::vector<Quantity> quantities,

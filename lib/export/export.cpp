@@ -4,6 +4,7 @@
 #include <dic/error.hpp>
 #include <utility>
 
+#include "export/mesh.hpp"
 #include "export/selection.hpp"
 
 namespace dic::exporting {
@@ -16,6 +17,8 @@ std::string_view ending_of_frames(Format format) {
   switch (format) {
     case Format::vtu:
       return ".vtu";
+    case Format::ply:
+      return ".ply";
     case Format::nodemap:
       return ".txt";
     case Format::matchid:
@@ -43,7 +46,7 @@ std::vector<std::string> notes_of(Format format, const Result& result) {
   std::vector<std::string> notes;
   const Grid& grid = result.grid();
   const bool has_mm = result.info().length_unit() == "mm";
-  if (format == Format::nodemap && !has_mm)
+  if (format == Format::nodemap && !has_mm && !is_surface(result))
     notes.emplace_back("The result has no scale: lengths are px, which readers of nodemaps take for mm.");
   if (format == Format::ncorr && (grid.x0 % grid.step != 0 || grid.y0 % grid.step != 0))
     notes.push_back("Ncorr counts its points from the first pixel, those of this result begin " +
@@ -69,6 +72,8 @@ std::string_view default_name(Format format) {
       return "table.nc";
     case Format::vtu:
       return "table.pvd";
+    case Format::ply:
+      return "surface";
     case Format::nodemap:
       return "nodemaps";
     case Format::matchid:
@@ -79,16 +84,21 @@ std::string_view default_name(Format format) {
   return "ncorr.mat";
 }
 
-bool is_folder(Format format) { return format == Format::nodemap || format == Format::matchid; }
+bool is_folder(Format format) {
+  return format == Format::ply || format == Format::nodemap || format == Format::matchid;
+}
 
 std::vector<std::string> export_result(const ExportJob& job, const ProgressCallback& progress,
                                        std::stop_token stop) {
   const Result result(job.result);
   const Selection selection(result, job);
-  const bool has_own_arrays = is_folder(job.format) || job.format == Format::ncorr;
+  const bool has_own_arrays =
+      (is_folder(job.format) && job.format != Format::ply) || job.format == Format::ncorr;
   if (has_own_arrays && !job.arrays.empty())
     throw UsageError("The format " + std::string(to_string(job.format)) +
                      " has arrays of its own: leave out the names of arrays.");
+  if (job.format == Format::ply && !is_surface(result))
+    throw UsageError("The format ply is for surfaces that two cameras measured: choose vtu for one camera.");
   if (job.format == Format::vtu && job.output.extension() != ".pvd")
     throw UsageError("'" + job.output.string() +
                      "' needs the ending .pvd: the meshes go to a folder of its name.");
@@ -100,9 +110,9 @@ std::vector<std::string> export_result(const ExportJob& job, const ProgressCallb
   Steps steps(progress, std::move(stop), by_frame ? selection.frames.size() : selection.arrays.size());
   using Write = void (*)(const fs::path&, const Selection&, Steps&);
   constexpr std::pair<Format, Write> writers[] = {
-      {Format::csv, write_csv_table},   {Format::npz, write_npz},    {Format::mat, write_mat},
-      {Format::netcdf, write_netcdf},   {Format::vtu, write_vtu},    {Format::nodemap, write_nodemaps},
-      {Format::matchid, write_matchid}, {Format::ncorr, write_ncorr}};
+      {Format::csv, write_csv_table},    {Format::npz, write_npz},         {Format::mat, write_mat},
+      {Format::netcdf, write_netcdf},    {Format::vtu, write_vtu},         {Format::ply, write_ply},
+      {Format::nodemap, write_nodemaps}, {Format::matchid, write_matchid}, {Format::ncorr, write_ncorr}};
   for (const auto& [format, write] : writers)
     if (format == job.format) write(job.output, selection, steps);
   return notes_of(job.format, result);

@@ -14,9 +14,9 @@
 namespace dic::exporting {
 
 /// csv: one table, a row per frame and point. npz: NumPy. mat: MATLAB 5, which SciPy and Octave read too.
-/// netcdf: netCDF-4. vtu: ParaView, a mesh per frame. nodemap, matchid, ncorr: what scripts for these
-/// programs read.
-enum class Format : std::uint8_t { csv, npz, mat, netcdf, vtu, nodemap, matchid, ncorr };
+/// netcdf: netCDF-4. vtu: ParaView, a mesh per frame. ply: a mesh per frame of a surface. nodemap, matchid,
+/// ncorr: what scripts for these programs read.
+enum class Format : std::uint8_t { csv, npz, mat, netcdf, vtu, ply, nodemap, matchid, ncorr };
 }  // namespace dic::exporting
 
 namespace dic {
@@ -26,8 +26,9 @@ struct EnumNames<exporting::Format> {
   static constexpr EnumName<exporting::Format> table[] = {
       {exporting::Format::csv, "csv"},         {exporting::Format::npz, "npz"},
       {exporting::Format::mat, "mat"},         {exporting::Format::netcdf, "netcdf"},
-      {exporting::Format::vtu, "vtu"},         {exporting::Format::nodemap, "nodemap"},
-      {exporting::Format::matchid, "matchid"}, {exporting::Format::ncorr, "ncorr"}};
+      {exporting::Format::vtu, "vtu"},         {exporting::Format::ply, "ply"},
+      {exporting::Format::nodemap, "nodemap"}, {exporting::Format::matchid, "matchid"},
+      {exporting::Format::ncorr, "ncorr"}};
 };
 
 }  // namespace dic

@@ -71,6 +71,8 @@ void write_netcdf(const std::filesystem::path& path, const Selection& selection,
 void write_nodemaps(const std::filesystem::path& folder, const Selection& selection, Steps& steps);
 void write_matchid(const std::filesystem::path& folder, const Selection& selection, Steps& steps);
 void write_ncorr(const std::filesystem::path& path, const Selection& selection, Steps& steps);
+/// Files of a frame each, in a folder that is there; only of a surface.
+void write_ply(const std::filesystem::path& folder, const Selection& selection, Steps& steps);
 /// path: the collection; the files of the frames lie in a folder of its name beside it.
 void write_vtu(const std::filesystem::path& path, const Selection& selection, Steps& steps);
 

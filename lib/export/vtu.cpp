@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/number_text.hpp"
+#include "export/mesh.hpp"
 #include "export/selection.hpp"
 #include "io/pending_file.hpp"
 
@@ -66,53 +67,34 @@ void write_array(PendingText& file, const std::string& name, const std::vector<T
   file.write("</DataArray>\n");
 }
 
-/// The nodes inside the ROI, as points, and the squares between four of them.
-struct Mesh {
-  explicit Mesh(const Selection& selection) {
-    const Grid& grid = selection.result.grid();
-    const ResultInfo& info = selection.result.info();
-    const double bottom = (info.image.height - 1) * info.length_factor();
-    std::vector<std::int64_t> number(grid.inside.size(), -1);
-    for (std::size_t k = 0; k < grid.inside.size(); ++k) {
-      if (grid.inside[k] == 0) continue;
-      number[k] = static_cast<std::int64_t>(nodes.size());
-      nodes.push_back(k);
-      const Position at = selection.position(k);
-      points.insert(points.end(), {at.x, bottom - at.y, 0});
-    }
-    const std::size_t nx = grid.nx;
-    for (std::size_t k = 0; k + nx + 1 < grid.inside.size(); ++k) {
-      const std::int64_t corners[] = {number[k], number[k + 1], number[k + nx + 1], number[k + nx]};
-      if (k % nx + 1 == nx || std::ranges::min(corners) < 0) continue;
-      connectivity.insert(connectivity.end(), std::begin(corners), std::end(corners));
-      offsets.push_back(static_cast<std::int64_t>(connectivity.size()));
-    }
-  }
-
-  std::vector<std::size_t> nodes;  ///< of the grid
-  std::vector<double> points;
-  std::vector<std::int64_t> connectivity, offsets;
-};
+/// Displacement vectors of the points, in the axes of the mesh.
+std::vector<double> displacements_of(const Result& result, int frame, const Mesh& mesh) {
+  const auto values = [&](const char* name) { return values_at<double>(result, name, frame, mesh.nodes); };
+  const bool in_space = is_surface(result);
+  const std::vector<double> u = values(in_space ? "U" : "u"), v = values(in_space ? "V" : "v");
+  const std::vector<double> w = in_space ? values("W") : std::vector<double>(u.size(), 0);
+  std::vector<double> displacement;
+  for (std::size_t k = 0; k < u.size(); ++k)
+    displacement.insert(displacement.end(), {u[k], in_space ? v[k] : -v[k], w[k]});
+  return displacement;
+}
 
 void write_values(PendingText& file, const Selection& selection, const Mesh& mesh, int frame) {
   const Result& result = selection.result;
   for (const ResultArray& array : selection.arrays)
     visit_scalar(array.type, [&]<typename T>(T) {
       if constexpr (!std::is_same_v<T, std::uint16_t>) {  // a type that no array has
-        const std::vector<T> all = result.values<T>(array.name, frame);
-        std::vector<T> values;
-        for (const std::size_t node : mesh.nodes) values.push_back(all[node]);
-        write_array(file, array.name, values);
+        write_array(file, array.name, values_at<T>(result, array.name, frame, mesh.nodes));
       }
     });
-  const std::vector<double> u = result.values("u", frame), v = result.values("v", frame);
-  std::vector<double> displacement;
-  for (const std::size_t node : mesh.nodes) displacement.insert(displacement.end(), {u[node], -v[node], 0});
-  write_array(file, "displacement", displacement, 3);
+  write_array(file, "displacement", displacements_of(result, frame, mesh), 3);
 }
 
 void write_frame(const std::filesystem::path& path, const Selection& selection, const Mesh& mesh,
                  std::size_t f, double time) {
+  std::vector<std::int64_t> offsets;
+  for (std::size_t square = 1; square <= mesh.squares(); ++square)
+    offsets.push_back(static_cast<std::int64_t>(4 * square));
   PendingText file(path);
   file.write(
       "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
@@ -121,25 +103,27 @@ void write_frame(const std::filesystem::path& path, const Selection& selection, 
       "Name=\"TimeValue\" "
       "NumberOfTuples=\"1\" format=\"ascii\">" +
       core::number_text(time) + "</DataArray>\n</FieldData>\n<Piece NumberOfPoints=\"" +
-      std::to_string(mesh.nodes.size()) + "\" NumberOfCells=\"" + std::to_string(mesh.offsets.size()) +
+      std::to_string(mesh.nodes.size()) + "\" NumberOfCells=\"" + std::to_string(mesh.squares()) +
       "\">\n<PointData>\n");
   write_values(file, selection, mesh, selection.frames[f]);
   file.write("</PointData>\n<Points>\n");
   write_array(file, "Points", mesh.points, 3);
   file.write("</Points>\n<Cells>\n");
   write_array(file, "connectivity", mesh.connectivity);
-  write_array(file, "offsets", mesh.offsets);
-  write_array(file, "types", std::vector<std::uint8_t>(mesh.offsets.size(), kQuad));
+  write_array(file, "offsets", offsets);
+  write_array(file, "types", std::vector<std::uint8_t>(mesh.squares(), kQuad));
   file.write("</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n");
   file.commit();
 }
 
 }  // namespace
 
-/// World coordinates as in result.vtkhdf: y points up, `displacement` is (u, -v, 0).
+/// World coordinates as in result.vtkhdf: y points up, `displacement` is (u, -v, 0). With two cameras those
+/// of surface.vtkhdf, the surface in the frame, and (U, V, W).
 void write_vtu(const std::filesystem::path& path, const Selection& selection, Steps& steps) {
   const std::filesystem::path folder = path.parent_path() / path.stem();
-  const Mesh mesh(selection);
+  const bool moves = is_surface(selection.result);
+  Mesh mesh;
   const std::vector<std::string> stems = selection.stems();
   const std::vector<double> times = selection.times();
   std::string collection =
@@ -147,6 +131,7 @@ void write_vtu(const std::filesystem::path& path, const Selection& selection, St
       "<Collection>\n";
   for (std::size_t f = 0; f < selection.frames.size(); ++f) {
     steps.next();
+    if (f == 0 || moves) mesh = mesh_of(selection, selection.frames[f]);
     write_frame(folder / (stems[f] + ".vtu"), selection, mesh, f, times[f]);
     collection += "<DataSet timestep=\"" + core::number_text(times[f]) + "\" part=\"0\" file=\"" +
                   escaped(folder.filename().string() + "/" + stems[f]) + ".vtu\"/>\n";

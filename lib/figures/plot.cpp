@@ -87,7 +87,8 @@ class FrameImages {
  private:
   /// Paths of the images as the run named them, relative to the folder in which it ran.
   static std::vector<std::string> recorded(const Json& settings) {
-    const auto frames = settings.find("frames"), folder = settings.find("folder");
+    const bool has_two_cameras = settings.contains("left");
+    const auto frames = settings.find(has_two_cameras ? "left" : "frames"), folder = settings.find("folder");
     if (frames == settings.end() || !frames->is_array())
       throw FileError("The result does not say where its images are: name them with --images.");
     std::vector<std::string> names;

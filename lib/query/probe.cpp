@@ -6,6 +6,8 @@
 #include <dic/shared/tears.hpp>
 #include <utility>
 
+#include "query/space.hpp"
+
 namespace dic {
 namespace {
 
@@ -160,8 +162,9 @@ PointValues probe_point(const Field& field, Position at) {
 
 ExtensometerValues probe_extensometer(const Field& field, Position a, Position b) {
   ExtensometerValues result;
+  const bool in_space = query::is_in_space(field);
   const Position from = on_specimen(field, a), to = on_specimen(field, b);
-  result.gauge_length = distance(from, to);
+  if (!in_space) result.gauge_length = distance(from, to);
   const PointValues first = probe_point(field, a), second = probe_point(field, b);
   const auto problem_at = [](const PointValues& end, const char* name) {
     return std::isnan(end.values["u"]) ? std::string(name) + ": " + end.problem : std::string();
@@ -169,6 +172,8 @@ ExtensometerValues probe_extensometer(const Field& field, Position a, Position b
   result.problem = problem_at(first, "first end");
   if (result.problem.empty()) result.problem = problem_at(second, "second end");
   if (!result.problem.empty()) return result;
+  if (in_space)
+    return query::distance_in_space(query::SpacePoint(first.values), query::SpacePoint(second.values));
   const Position moved_from{from.x + first.values["u"], from.y + first.values["v"]};
   const Position moved_to{to.x + second.values["u"], to.y + second.values["v"]};
   const double length = distance(moved_from, moved_to);
@@ -241,6 +246,10 @@ std::vector<LinePoint> probe_line(const Field& field, Position a, Position b) {
   return line;
 }
 
+LineShape probe_line_shape(const Field& field, std::vector<LinePoint>& line) {
+  return query::is_in_space(field) ? query::shape_in_space(field, line) : LineShape();
+}
+
 std::vector<std::size_t> nodes_in(const Grid& grid, Size image, const Roi::Polygon& area) {
   Roi roi;
   roi.polygons = {area};
@@ -282,6 +291,12 @@ AreaValues probe_area(const Field& field, std::span<const std::size_t> nodes) {
   return result;
 }
 
+std::vector<FieldArray> ProbeHistory::displacements() const {
+  if (has_two_cameras) return {*find_field_array("U"), *find_field_array("V"), *find_field_array("W")};
+  const auto& arrays = kArraysOf<ArrayRole::displacement>;
+  return {arrays.begin(), arrays.end()};
+}
+
 Probe::Probe(const Grid& grid, const ResultInfo& info, ProbeRequest request)
     : length_factor_(info.length_factor()) {
   if (request.empty())
@@ -301,12 +316,16 @@ void Probe::add(const Field& field, const std::string& file, double time, std::i
   frame.file = file;
   frame.time = time;
   frame.number = number;
+  history_.has_two_cameras = query::is_in_space(field);
   for (const Position& point : history_.request.points)
     frame.points.push_back(scaled(probe_point(field, point), length_factor_));
   for (const auto& [a, b] : history_.request.extensometers)
     frame.extensometers.push_back(scaled(probe_extensometer(field, a, b), length_factor_));
-  for (const auto& [a, b] : history_.request.lines)
-    frame.lines.push_back(scaled(probe_line(field, a, b), length_factor_));
+  for (const auto& [a, b] : history_.request.lines) {
+    std::vector<LinePoint> line = probe_line(field, a, b);
+    frame.line_shapes.push_back(probe_line_shape(field, line));
+    frame.lines.push_back(scaled(std::move(line), length_factor_));
+  }
   for (const auto& nodes : area_nodes_)
     frame.areas.push_back(scaled(probe_area(field, nodes), length_factor_));
 }

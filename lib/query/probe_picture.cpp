@@ -96,9 +96,9 @@ class Picture {
   }
 
   void add_points() {
-    chart_.y_label = "displacement [" + history_.length_unit + "]";
+    chart_.y_label = "displacement [" + history_.extensometer_unit() + "]";
     for (std::size_t k = 0; k < history_.request.points.size(); ++k)
-      for (const FieldArray& array : kArraysOf<ArrayRole::displacement>)
+      for (const FieldArray& array : history_.displacements())
         add_over_time(name_of("point", k, array.name),
                       [&, k](const ProbeFrame& frame) { return frame.points[k].values[array.name]; });
   }

@@ -3,6 +3,8 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <dic/shared/strain_sigma.hpp>
+#include <span>
 
 #include "stereo/local_fit.hpp"
 
@@ -12,16 +14,19 @@ namespace {
 constexpr std::int64_t kRowsPerTask = 4;
 
 /// Parts of a subtracted bias that may remain, near a complete window and far from one.
-constexpr double kRemaining = 0.25, kRemainingAtEdge = 0.6;
+constexpr double kRemaining = 0.1, kRemainingAtEdge = 0.6;
+/// The same for the choice of the order, which must not trust the polynomials where the surface bends most.
+constexpr double kDoubtful = 0.25;
 /// Noise that order 2 adds to that of order 1, in units of the latter (1.8^2 = 1 + 1.5^2).
 constexpr double kNoiseOfOrder2 = 1.5;
 
-/// Side of the window of nodes: the polynomial must reach further than a subset for its second derivatives to
-/// add little noise.
-int window_of(const MeasuredSubsets& subsets, int step) {
-  constexpr double kReach = 1.5;  // halves of subsets
+/// Sides of the windows of nodes, as reaches in halves of subsets: the polynomial must reach further than a
+/// subset for its second derivatives to add little noise. The wide one adds nearly none, the narrow one
+/// follows surfaces whose curvature changes.
+constexpr double kNarrow = 1.5, kWide = 3;
+int window_of(double reach, const MeasuredSubsets& subsets, int step) {
   const int half_subset = subsets.size / 2;
-  const int half = static_cast<int>(std::ceil(kReach * half_subset / step));
+  const int half = static_cast<int>(std::ceil(reach * half_subset / step));
   return 2 * std::clamp(half, 2, 20) + 1;
 }
 
@@ -94,46 +99,131 @@ void spread_bends(const Grid& grid, int most_steps, std::vector<LocalMotion>& mo
   }
 }
 
-/// Adds what may remain of a bias to a standard deviation.
-void add_to(float& sigma, double remaining) {
-  sigma = static_cast<float>(std::hypot(static_cast<double>(sigma), remaining));
+bool is_order_1(const Field& field, const MeasuredSubsets& subsets, std::size_t k) {
+  return (field.order.empty() ? subsets.order : field.order[k]) == 1;
 }
 
-/// Subtracts a bias. Returns what may remain of it, in units of the noise.
-double subtract(const Eigen::Vector2d& bias, double remaining, Field& field, std::size_t k) {
-  const Eigen::Vector2d rest = remaining * bias.cwiseAbs();
-  const double noise = std::hypot(field.sigma_u[k], field.sigma_v[k]);
-  field.u[k] -= bias.x(), field.v[k] -= bias.y();
-  add_to(field.sigma_u[k], rest.x());
-  add_to(field.sigma_v[k], rest.y());
-  return rest.norm() / noise;
-}
+/// Share of the narrow window's polynomial at each node, 0 to 1: as far as both windows differ by more than
+/// their noise explains.
+class NarrowShare {
+ public:
+  /// differences: of the biases of both windows in units of the noise of a match; NaN where not both are
+  /// known.
+  NarrowShare(const Grid& grid, std::span<const Eigen::Vector2d> differences, int window, double variance)
+      : grid_(grid), differences_(differences), half_(window / 2), variance_(variance) {}
+
+  double at(std::size_t k) const {
+    constexpr double kMuch = 2;  // of the expected square, since the mean over a window is noisy too
+    const int i = static_cast<int>(k % grid_.nx), j = static_cast<int>(k / grid_.nx);
+    double squares = 0, count = 0;
+    for (int y = std::max(j - half_, 0); y <= std::min(j + half_, grid_.ny - 1); ++y)
+      for (int x = std::max(i - half_, 0); x <= std::min(i + half_, grid_.nx - 1); ++x) {
+        const Eigen::Vector2d& d = differences_[static_cast<std::size_t>(y) * grid_.nx + x];
+        if (d.allFinite()) squares += d.squaredNorm(), count += 2;
+      }
+    return count > 0 ? std::max(0.0, 1 - kMuch * variance_ * count / squares) : 1;
+  }
+
+ private:
+  const Grid& grid_;
+  std::span<const Eigen::Vector2d> differences_;
+  int half_;
+  double variance_;
+};
 
 }  // namespace
 
-NeighbourSummary subtract_bends(Field& field, const MeasuredSubsets& subsets,
+BendFilter::BendFilter(const MeasuredSubsets& subsets, int step)
+    : narrow(window_of(kNarrow, subsets, step)), wide(window_of(kWide, subsets, step)) {
+  // The bias for even texture: a mean over the subset.
+  const double factor = (double(subsets.size) * subsets.size - 1) / (24.0 * step * step);
+  const strain::ErrorCorrelation correlation(subsets, step, 3);
+  const auto correction = [&](int window) {
+    const std::vector<std::uint8_t> usable(static_cast<std::size_t>(window) * window, 1);
+    LocalFit fit(window, window, window, 2);
+    fit.place(usable, window / 2, window / 2);
+    std::vector<double> weights;
+    for (const auto& row : fit.rows()) weights.push_back(-factor * (row[3] + row[5]));
+    return weights;
+  };
+  const auto variance = [&](const std::vector<double>& weights) {
+    const int reach = std::min((subsets.size - 1) / step, wide - 1);
+    double sum = 0;
+    for (int k = 0; k < wide * wide; ++k)
+      for (int y = std::max(k / wide - reach, 0); y <= std::min(k / wide + reach, wide - 1); ++y)
+        for (int x = std::max(k % wide - reach, 0); x <= std::min(k % wide + reach, wide - 1); ++x)
+          sum += weights[k] * weights[static_cast<std::size_t>(y) * wide + x] *
+                 correlation.at(std::abs(x - k % wide), std::abs(y - k / wide));
+    return sum;
+  };
+  std::vector<double> of_wide = correction(wide), of_narrow(of_wide.size()), difference = of_wide;
+  const std::vector<double> inner = correction(narrow);
+  const int margin = (wide - narrow) / 2;
+  for (int k = 0; k < narrow * narrow; ++k)
+    of_narrow[static_cast<std::size_t>(k / narrow + margin) * wide + k % narrow + margin] = inner[k];
+  for (std::size_t k = 0; k < difference.size(); ++k) difference[k] -= of_narrow[k];
+  difference_variance = variance(difference);
+  of_wide[of_wide.size() / 2] += 1, of_narrow[of_narrow.size() / 2] += 1;
+  wide_variance = variance(of_wide), narrow_variance = variance(of_narrow);
+}
+
+NeighbourSummary subtract_bends(Field& field, const MeasuredSubsets& subsets, const BendFilter& filter,
                                 const std::vector<BendResponse>& responses, core::ThreadPool& pool) {
   const Grid& grid = field.grid();
   const auto nodes = static_cast<std::size_t>(grid.nodes());
   Displacements data{field.u, field.v, std::vector<std::uint8_t>(nodes)};
   for (std::size_t k = 0; k < nodes; ++k) data.usable[k] = field.status[k] == Status::ok;
-  const int window = window_of(subsets, grid.step);
-  std::vector<LocalMotion> motions = local_motions(grid, data, window, pool);
-  spread_bends(grid, window, motions);
+  std::vector<LocalMotion> motions = local_motions(grid, data, filter.narrow, pool);
+  spread_bends(grid, filter.narrow, motions);
   const double step = grid.step;
   NeighbourSummary summary{LocalMaps(nodes, Eigen::Matrix2f::Identity()), std::vector<std::uint8_t>(nodes)};
-  double measured = 0, bent = 0;
+  bool has_order_1 = false;
   for (std::size_t k = 0; k < nodes; ++k) {
-    measured += data.usable[k];
     const auto& [u, v, is_known, has_bends] = motions[k];
     if (!is_known) continue;
     summary.is_known[k] = 1;
     Eigen::Matrix2d map;
     map << 1 + u.di / step, u.dj / step, v.di / step, 1 + v.dj / step;
     summary.maps[k] = map.cast<float>();
-    if ((field.order.empty() ? subsets.order : field.order[k]) != 1) continue;
-    const Eigen::Vector2d bias = bias_of(u, v, map, responses[k]) / (step * step);
-    bent += subtract(bias, has_bends ? kRemaining : kRemainingAtEdge, field, k) > kNoiseOfOrder2;
+    has_order_1 = has_order_1 || is_order_1(field, subsets, k);
+  }
+  if (!has_order_1) return summary;
+  std::vector<LocalMotion> smooth = local_motions(grid, data, filter.wide, pool);
+  spread_bends(grid, filter.wide, smooth);
+  const auto bias = [&](const LocalMotion& motion, std::size_t k) -> Eigen::Vector2d {
+    const Eigen::Matrix2d map = summary.maps[k].cast<double>();
+    return bias_of(motion.u, motion.v, map, responses[k]) / (step * step);
+  };
+  std::vector<Eigen::Vector2d> biases(nodes), differences(nodes, Eigen::Vector2d::Constant(NAN));
+  core::for_each_index(pool, grid.nodes(), [&](std::int64_t index) {
+    const auto k = static_cast<std::size_t>(index);
+    if (!motions[k].is_known || !is_order_1(field, subsets, k)) return;
+    biases[k] = bias(motions[k], k);
+    if (!motions[k].has_bends || !smooth[k].has_bends) return;
+    differences[k] =
+        (biases[k] - bias(smooth[k], k)).cwiseQuotient(Eigen::Vector2d(field.sigma_u[k], field.sigma_v[k]));
+  });
+  const NarrowShare share(grid, differences, filter.narrow, filter.difference_variance);
+  std::vector<double> shares(nodes, 1);
+  core::for_each_index(pool, grid.nodes(), [&](std::int64_t index) {
+    const auto k = static_cast<std::size_t>(index);
+    if (differences[k].allFinite()) shares[k] = share.at(k);
+  });
+  double measured = 0, bent = 0;
+  for (std::size_t k = 0; k < nodes; ++k) {
+    measured += data.usable[k];
+    if (!motions[k].is_known || !is_order_1(field, subsets, k)) continue;
+    const bool has_bends = motions[k].has_bends;
+    const Eigen::Vector2d sigma(field.sigma_u[k], field.sigma_v[k]);
+    const Eigen::Vector2d noise =
+        sigma * std::sqrt(filter.wide_variance + shares[k] * (filter.narrow_variance - filter.wide_variance));
+    const Eigen::Vector2d whole = biases[k];
+    if (shares[k] < 1) biases[k] -= (1 - shares[k]) * differences[k].cwiseProduct(sigma);
+    bent += (has_bends ? kDoubtful : kRemainingAtEdge) * whole.norm() > kNoiseOfOrder2 * sigma.norm();
+    const Eigen::Vector2d rest = (has_bends ? kRemaining : kRemainingAtEdge) * biases[k].cwiseAbs();
+    field.u[k] -= biases[k].x(), field.v[k] -= biases[k].y();
+    field.sigma_u[k] = static_cast<float>(std::hypot(noise.x(), rest.x()));
+    field.sigma_v[k] = static_cast<float>(std::hypot(noise.y(), rest.y()));
   }
   summary.bent = measured > 0 ? bent / measured : 0;
   return summary;

@@ -21,12 +21,22 @@ struct NeighbourSummary {
   double bent = 0;
 };
 
+/// The windows of nodes through which polynomials give second derivatives, and what they do to the noise of a
+/// match: variances of corrected matches and of the difference of both corrections, in units of that of an
+/// uncorrected match.
+struct BendFilter {
+  BendFilter(const MeasuredSubsets& subsets, int step);
+
+  int narrow, wide;  ///< sides of the windows, nodes
+  double narrow_variance = 1, wide_variance = 1, difference_variance = 0;
+};
+
 /// Subtracts the bias of affine shape functions where the motion bends: perspective bends that of a plane
 /// seen by two cameras, and so does a curved surface. The second derivatives come from a quadratic polynomial
-/// through the measured neighbours, wide enough to add little noise; what a subset answers to them, from
-/// `responses`. What may remain of the bias counts in sigma, which must not contain it yet. Order 2 has no
-/// such bias.
-NeighbourSummary subtract_bends(Field& field, const MeasuredSubsets& subsets,
+/// through the measured neighbours: through wide windows, which add little noise, and through narrow ones as
+/// far as these contradict them. What a subset answers to them comes from `responses`. What may remain of the
+/// bias counts in sigma, which must not contain it yet. Order 2 has no such bias.
+NeighbourSummary subtract_bends(Field& field, const MeasuredSubsets& subsets, const BendFilter& filter,
                                 const std::vector<BendResponse>& responses, core::ThreadPool& pool);
 
 }  // namespace dic::stereo

@@ -77,7 +77,7 @@ Eigen::Matrix2d common_part(const Seen& one, const Seen& other) {
 /// Arrays of a frame that are not part of its field.
 struct Scratch {
   std::vector<Eigen::Vector3d> displacements;
-  std::vector<PointCovariance> covariances;
+  std::vector<PointCovariance> covariances, right_covariances;
   std::vector<double> epipolar_sigma;
 };
 
@@ -92,6 +92,8 @@ class Surface {
         grid_(std::move(grid)),
         pool_(pool),
         subsets_(subsets_of(options.track)),
+        right_subsets_(subsets_),
+        filter_(subsets_, grid_->step),
         responses_(bend_responses(left, *grid_, subsets_, pool)) {}
 
   static MeasuredSubsets subsets_of(const TrackOptions& options) {
@@ -103,13 +105,14 @@ class Surface {
     Match match{std::move(result), {}};
     MeasuredSubsets subsets = subsets_;
     subsets.order = order;
-    match.neighbours = subtract_bends(match.field(), subsets, responses_, pool_);
+    match.neighbours = subtract_bends(match.field(), subsets, filter_, responses_, pool_);
     return match;
   }
 
-  /// The shape in the references.
-  StereoFrame reference(Match right) {
+  /// The shape in the references. right_order: of the subsets in the right images.
+  StereoFrame reference(Match right, int right_order) {
     right_reference_ = std::move(right);
+    right_subsets_.order = right_order;
     StereoFrame frame = reference_in_axes();
     if (options_.axes != StereoAxes::camera) {
       axes_ = axes_of(options_, *grid_, positions_, usable_of(frame.field));
@@ -185,7 +188,9 @@ class Surface {
     if (!store_match(field, k, now, scratch)) return;
     store_position(field, k, before);
     scratch.displacements[k] = now.meeting.position - before.meeting.position;
-    scratch.covariances[k] = errors_of(before, now).cast<float>();
+    scratch.covariances[k] = errors_of(before, now, Cameras::both).cast<float>();
+    if (right_subsets_.order != subsets_.order)
+      scratch.right_covariances[k] = errors_of(before, now, Cameras::right).cast<float>();
     field.u[k] = left.field().u[k], field.v[k] = left.field().v[k];
     field.sigma_u[k] = left.field().sigma_u[k], field.sigma_v[k] = left.field().sigma_v[k];
   }
@@ -193,8 +198,8 @@ class Surface {
   /// Finds the motion as a rigid body, and subtracts it if that is wanted.
   void move(StereoFrame& frame, Scratch& scratch) {
     const std::vector<std::uint8_t> usable = usable_of(frame.field);
-    frame.motion =
-        rigid_motion_of({*grid_, usable, positions_, scratch.displacements, scratch.covariances}, subsets_);
+    frame.motion = rigid_motion_of(
+        {*grid_, usable, positions_, scratch.displacements, scratch.covariances, {}}, subsets_);
     if (options_.remove_rigid_motion) remove_motion(frame.motion, positions_, scratch.displacements);
     for_each_node([&](std::size_t k) {
       if (has_values(frame.field.status[k]))
@@ -251,15 +256,23 @@ class Surface {
     return c;
   }
 
-  /// Covariance of the positions now (first) and before.
-  static Eigen::Matrix<double, 6, 6> errors_of(const SurfacePoint& before, const SurfacePoint& now) {
+  enum class Cameras : std::uint8_t { both, right };
+
+  /// Covariance of the positions now (first) and before; of the right camera: by its image points alone.
+  static Eigen::Matrix<double, 6, 6> errors_of(const SurfacePoint& before, const SurfacePoint& now,
+                                               Cameras cameras) {
     PixelCovariance across =
         PixelCovariance::Zero();  // now (rows), before (columns, the left point is exact)
-    across.topRightCorner<2, 2>() = common_part(now.left, before.right);
     across.bottomRightCorner<2, 2>() = common_part(now.right, before.right);
+    PixelCovariance of_now = PixelCovariance::Zero();
+    of_now.bottomRightCorner<2, 2>() = now.right.covariance();
+    if (cameras == Cameras::both) {
+      across.topRightCorner<2, 2>() = common_part(now.left, before.right);
+      of_now = pixel_covariance(now);
+    }
     const FromPixels &a = now.meeting.from_px, &b = before.meeting.from_px;
     Eigen::Matrix<double, 6, 6> errors;
-    errors.topLeftCorner<3, 3>() = a * pixel_covariance(now) * a.transpose();
+    errors.topLeftCorner<3, 3>() = a * of_now * a.transpose();
     errors.bottomRightCorner<3, 3>() = b * pixel_covariance(before) * b.transpose();
     errors.topRightCorner<3, 3>() = a * across * b.transpose();
     errors.bottomLeftCorner<3, 3>() = errors.topRightCorner<3, 3>().transpose();
@@ -291,6 +304,8 @@ class Surface {
     Scratch scratch;
     scratch.displacements.assign(nodes, Eigen::Vector3d::Zero());
     scratch.covariances.assign(nodes, PointCovariance::Zero());
+    if (right_subsets_.order != subsets_.order)
+      scratch.right_covariances.assign(nodes, PointCovariance::Zero());
     scratch.epipolar_sigma.assign(nodes, kMissing);
     return scratch;
   }
@@ -355,8 +370,9 @@ class Surface {
     const std::vector<std::uint8_t> usable = usable_of(field);
     std::vector<std::uint8_t> measured;
     for (const Status status : field.status) measured.push_back(has_values(status));
-    const SurfacePoints points{*grid_, usable, positions_, scratch.displacements, scratch.covariances};
-    field.strain = surface_strain(points, measured, options_.track.strain, subsets_, pool_);
+    const SurfacePoints points{
+        *grid_, usable, positions_, scratch.displacements, scratch.covariances, scratch.right_covariances};
+    field.strain = surface_strain(points, measured, options_.track.strain, {subsets_, right_subsets_}, pool_);
     for_each_node([&](std::size_t k) {
       if (has_values(field.status[k]))
         field.stereo.incidence[k] = incidence_[k];
@@ -396,7 +412,8 @@ class Surface {
   Axes axes_;
   std::shared_ptr<const Grid> grid_;
   core::ThreadPool& pool_;
-  MeasuredSubsets subsets_;
+  MeasuredSubsets subsets_, right_subsets_;
+  BendFilter filter_;
   std::vector<BendResponse> responses_;
   std::optional<Match> right_reference_;
   NodeValues<Status> reference_status_;
@@ -517,7 +534,8 @@ struct StereoTracker::Impl {
     stereo::check_equal(left_image, right_image);
     stereo::check_size(left_image, rig, 0, "left");
     stereo::check_size(right_image, rig, 1, "right");
-    reference = surface.reference(match_references(right_image, stop));
+    stereo::Match across = match_references(right_image, stop);  // which chooses the order
+    reference = surface.reference(std::move(across), right_order);
     reference.seconds.prepare += right->prepare_seconds();
     refuse_foreign_calibration();
     stereo::Efforts efforts = efforts_of_found();

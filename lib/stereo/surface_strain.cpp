@@ -2,6 +2,7 @@
 
 #include <Eigen/Geometry>
 #include <Eigen/LU>
+#include <algorithm>
 #include <cmath>
 #include <dic/shared/strain.hpp>
 #include <dic/shared/strain_sigma.hpp>
@@ -115,14 +116,39 @@ class SlopeErrors {
 /// Variances of xx, yy, xy of the Green-Lagrange strain. Its xx is the derivative along x of the part of the
 /// errors along the x axis, now along the deformed one and before along the original one, and so on.
 strain::Tensor variances_of(const TangentFrame& frame, const Tangents& gradient, const Matrix2d& slopes,
-                            const PointCovariance& errors) {
+                            const Eigen::Matrix<double, 6, 6>& errors) {
   Eigen::Matrix<double, 6, 2> along;
   along << frame.axes + gradient, -frame.axes;
-  const Matrix2d v = along.transpose() * errors.cast<double>() * along;
+  const Matrix2d v = along.transpose() * errors * along;
   const Matrix2d s = frame.from_nodes * slopes * frame.from_nodes.transpose();
   return {v(0, 0) * s(0, 0), v(1, 1) * s(1, 1),
           (v(1, 1) * s(0, 0) + v(0, 0) * s(1, 1) + 2 * v(0, 1) * s(0, 1)) / 4};
 }
+
+/// Errors of both cameras. Order 2 adds errors to those of order 1 that are less alike at neighbours, so that
+/// the parts of both cameras enter the slopes differently; what they share is like the errors of order 1.
+class StrainErrors {
+ public:
+  StrainErrors(const StereoSubsets& subsets, int step, int window)
+      : left_(subsets.left, step, window),
+        right_(subsets.right, step, window),
+        differs_(subsets.left.order != subsets.right.order) {}
+
+  strain::Tensor of(const SurfacePoints& points, std::size_t k, const LocalFit& fit,
+                    const TangentFrame& frame, const Tangents& gradient) const {
+    const Eigen::Matrix<double, 6, 6> all = points.covariances[k].cast<double>();
+    if (!differs_) return variances_of(frame, gradient, left_.of(fit), all);
+    const Eigen::Matrix<double, 6, 6> right = points.right_covariances[k].cast<double>();
+    const strain::Tensor of_right = variances_of(frame, gradient, right_.of(fit), right),
+                         others = variances_of(frame, gradient, left_.of(fit), all - right);
+    return {std::max(of_right.xx + others.xx, 0.0), std::max(of_right.yy + others.yy, 0.0),
+            std::max(of_right.xy + others.xy, 0.0)};
+  }
+
+ private:
+  SlopeErrors left_, right_;
+  bool differs_;
+};
 
 StrainField empty_strain(std::size_t nodes) {
   const NodeValues<float> none(nodes, kMissing);
@@ -143,11 +169,11 @@ void store_sigmas(StrainField& out, std::size_t k, const strain::Tensor& varianc
 }  // namespace
 
 StrainField surface_strain(const SurfacePoints& points, std::span<const std::uint8_t> measured,
-                           const StrainOptions& options, const MeasuredSubsets& subsets,
+                           const StrainOptions& options, const StereoSubsets& subsets,
                            core::ThreadPool& pool) {
   const Grid& grid = points.grid;
   StrainField out = empty_strain(measured.size());
-  const SlopeErrors errors(subsets, grid.step, options.window);
+  const StrainErrors errors(subsets, grid.step, options.window);
   pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t first, std::int64_t last, int) {
     LocalFit fit(grid.nx, grid.ny, options.window, 1);
     for (std::int64_t j = first; j < last; ++j)
@@ -159,7 +185,7 @@ StrainField surface_strain(const SurfacePoints& points, std::span<const std::uin
         const Tangents gradient = tangents_of(fit, points.displacements) * frame.from_nodes.transpose();
         const strain::Tensor tensor = strain_of(frame, gradient, options.measure);
         store(out, k, strain::values_of(tensor));
-        store_sigmas(out, k, variances_of(frame, gradient, errors.of(fit), points.covariances[k]),
+        store_sigmas(out, k, errors.of(points, k, fit, frame, gradient),
                      change_of(frame, gradient, options.measure));
       }
   });

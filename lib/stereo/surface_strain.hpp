@@ -20,6 +20,13 @@ struct SurfacePoints {
   std::span<const std::uint8_t> usable;  ///< value 1 for each node that takes part in fits
   std::span<const Eigen::Vector3d> positions, displacements;  ///< mm
   std::span<const PointCovariance> covariances;
+  /// The part of the covariances that comes from the right images alone.
+  std::span<const PointCovariance> right_covariances;
+};
+
+/// Subsets in the images of both cameras, for the correlation of the errors of neighbours.
+struct StereoSubsets {
+  MeasuredSubsets left, right;
 };
 
 /// The strain of a surface: least-squares fits over a window of nodes give the tangents of the surface before
@@ -29,9 +36,9 @@ struct SurfacePoints {
 /// have the same tangents at its centre. x of the strain is the direction of the x axis along the
 /// surface, y is perpendicular to it in the tangent plane.
 ///
-/// measured: 1 for each node that gets a strain. subsets: for the correlation of the errors.
+/// measured: 1 for each node that gets a strain.
 StrainField surface_strain(const SurfacePoints& points, std::span<const std::uint8_t> measured,
-                           const StrainOptions& options, const MeasuredSubsets& subsets,
+                           const StrainOptions& options, const StereoSubsets& subsets,
                            core::ThreadPool& pool);
 
 }  // namespace dic::stereo

@@ -392,6 +392,7 @@ class Export(ResultTest):
 
     def test_what_makes_no_sense_is_refused(self):
         self.refuse(2, [".pvd"], "export", "dic_out", "--to", "vtu", "-o", "mesh")
+        self.refuse(2, ["two cameras"], "export", "dic_out", "--to", "ply")
         self.refuse(2, ["arrays of its own"], "export", "dic_out", "--to", "ncorr", "--arrays", "u")
         self.refuse(2, ["ezz", "exx"], "export", "dic_out", "--arrays", "ezz")
         self.refuse(2, ["components"], "export", "dic_out", "--arrays", "displacement")

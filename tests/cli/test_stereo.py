@@ -39,6 +39,20 @@ def view(rotation, translation, shift, seed):
     return np.clip(pattern(at[..., 0], at[..., 1]) + noise, 0, 255)
 
 
+def read_ply(path):
+    """Vertices as a structured array, and the corners of the faces."""
+    head, body = path.read_bytes().split(b"end_header\n", 1)
+    words = [line.split() for line in head.decode().splitlines()]
+    count = {line[1]: int(line[2]) for line in words if line[0] == "element"}
+    types = {"double": "<f8", "float": "<f4"}
+    vertex = np.dtype([(line[2], types[line[1]]) for line in words if line[0] == "property" and line[1] != "list"])
+    face = np.dtype([("corners", "u1"), ("indices", "<i4", 4)])
+    assert len(body) == count["vertex"] * vertex.itemsize + count["face"] * face.itemsize
+    faces = np.frombuffer(body, face, count["face"], count["vertex"] * vertex.itemsize)
+    assert (faces["corners"] == 4).all()
+    return np.frombuffer(body, vertex, count["vertex"]), faces["indices"]
+
+
 class Stereo(ProgramTest):
     def setUp(self):
         super().setUp()
@@ -99,6 +113,66 @@ class Stereo(ProgramTest):
         reference = self.table("img-0000_0.csv")
         self.assertEqual(np.nanmax(np.abs(reference["U"])), 0)
         self.check_files(ok.sum())
+        self.check_probes()
+        self.check_exports()
+        self.check_figures()
+
+    def check_figures(self):
+        """The left images lie below the fields, although the right ones were named first."""
+        done = self.succeed("plot", "dic_out", "--field", "Z,magnitude", "--range", "0,2")
+        self.assertEqual(done.stderr, "")
+        self.assertTrue((self.folder / "dic_figures/magnitude_0001.png").exists())
+        page = self.succeed("report", "dic_out", "--frames", "1")
+        self.assertEqual(page.stderr, "")
+        self.refuse(2, ["no frame 9", "from 0 to 1"], "report", "dic_out", "--frames", "9", "--force")
+        self.assertIn('id="image-reference"', (self.folder / "report.html").read_text())
+
+    def check_exports(self):
+        """PLY and VTU hold the surface as it lies in the frame, nodemaps its positions in mm."""
+        fields = self.fields()
+        ok = np.isfinite(fields["W"][1])
+        truth = np.column_stack([(fields[a] + fields[b])[1][ok] for a, b in ("XU", "YV", "ZW")])
+        self.succeed("export", "dic_out", "--to", "ply", "--quiet")
+        vertices, faces = read_ply(self.folder / "surface/img-0001_0.ply")
+        np.testing.assert_array_equal(np.column_stack([vertices[axis] for axis in "xyz"]), truth)
+        for name in ("sigma_Z", "exx", "status", "epipolar"):
+            np.testing.assert_array_equal(vertices[name], fields[name][1][ok].astype(np.float32), err_msg=name)
+        sides = np.linalg.norm(truth[faces] - truth[np.roll(faces, 1, axis=1)], axis=2)
+        np.testing.assert_allclose(sides, 8 * DISTANCE / FOCAL, rtol=0.05)
+        self.assertEqual(len(faces), (ok[:-1, :-1] & ok[1:, :-1] & ok[:-1, 1:] & ok[1:, 1:]).sum())
+        self.succeed("export", "dic_out", "--to", "vtu", "-o", "mesh.pvd", "--quiet")
+        import vtk
+        from vtk.util.numpy_support import vtk_to_numpy
+        reader = vtk.vtkXMLUnstructuredGridReader()
+        reader.SetFileName(str(self.folder / "mesh/img-0001_0.vtu"))
+        reader.Update()
+        mesh = reader.GetOutput()
+        np.testing.assert_array_equal(vtk_to_numpy(mesh.GetPoints().GetData()), truth)
+        self.assertEqual(mesh.GetNumberOfCells(), len(faces))
+        moved = vtk_to_numpy(mesh.GetPointData().GetArray("displacement"))
+        np.testing.assert_array_equal(moved, np.column_stack([fields[name][1][ok] for name in "UVW"]))
+        done = self.succeed("export", "dic_out", "--to", "nodemap", "--quiet")
+        self.assertEqual(done.stderr, "")
+        text = (self.folder / "nodemaps/img-0001_0.txt").read_text()
+        self.assertIn("z_undef [mm]", text)
+        rows = np.array([line.split(";") for line in text.splitlines() if not line.startswith("#")], float)
+        self.assertAlmostEqual(np.median(rows[:, 3]), -DISTANCE, 1)
+        self.assertAlmostEqual(np.median(rows[:, 5]), 0.5, 2)  # V is -0.5, y points up
+        self.assertAlmostEqual(np.median(rows[:, 6]), -1.2, 1)
+
+    def check_probes(self):
+        """A rigid motion changes no distance in space, although it does in the images."""
+        self.succeed("probe", "dic_out", "--point", "110,90", "--extensometer", "60,60,150,120", "--line", "60,90,160,90")
+        with open(self.folder / "dic_probe/history.csv", newline="") as file:
+            row = list(csv.DictReader(file))[1]
+        self.assertAlmostEqual(float(row["P1 W [mm]"]), 1.2, 1)
+        self.assertAlmostEqual(float(row["E1 gauge length [mm]"]), np.hypot(90, 60) * DISTANCE / FOCAL, 1)
+        for name, sigma in (("E1 strain", "E1 sigma_strain"), ("L1 bending [mm]", "L1 sigma_bending [mm]")):
+            self.assertLess(abs(float(row[name])), 6 * float(row[sigma]), name)
+        self.assertLess(float(row["L1 flatness [mm]"]), 0.1)
+        lines = (self.folder / "dic_probe/lines.csv").read_text().splitlines()[0]
+        self.assertIn("offset [mm]", lines)
+        self.assertIn("Z [mm]", lines)
 
     def check_files(self, ok):
         run = self.run_json()

@@ -71,6 +71,20 @@ def test_output_and_axes(scene, tmp_path):
     assert (tmp_path / "out" / "surface.vtkhdf").exists()
 
 
+def test_probes_measure_in_space(scene):
+    left, right, calibration = scene
+    ds = dic.stereo(left, right, calibration, subset=21, step=8, device="cpu", progress=False)
+    found = dic.probe(ds, point=(80, 70), extensometer=(40, 60, 120, 90), line=(40, 60, 120, 60), area=[(40, 40), (110, 40), (80, 90)])
+    point, gauge, line = found.points.sel(point=1, frame=1), found.extensometers.sel(extensometer=1, frame=1), found.lines[0].sel(frame=1)
+    assert abs(float(point.W) - SHIFT[2]) < 6 * float(point.sigma_W) and point.W.attrs["units"] == "mm"
+    assert abs(float(gauge.gauge_length) - np.hypot(80, 30) * DISTANCE / FOCAL) < 0.05 and gauge.gauge_length.attrs["units"] == "mm"
+    assert abs(float(gauge.change)) < 5 * float(gauge.sigma_change)
+    assert abs(float(line.length) - 80 * DISTANCE / FOCAL) < 0.05 and line.curvature.attrs["units"] == "1/mm"
+    assert abs(float(line.bending)) < 6 * float(line.sigma_bending) and float(line.flatness) < 0.1
+    assert float(np.abs(line.offset).max()) < 0.1
+    assert abs(float(found.areas.mean_Z.sel(frame=1, area=1)) - DISTANCE) < 0.01
+
+
 def test_misuse(scene):
     left, right, calibration = scene
     with pytest.raises(dic.UsageError, match="one camera"):

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/probe.hpp>
@@ -162,6 +163,98 @@ TEST(Probe, AreasAreMeansOfTheirOkNodes) {
   EXPECT_NEAR(area.sd["u"], std::sqrt(squares / 15), 1e-12);
   EXPECT_THROW(nodes_in(grid, {200, 200}, {{1, 1}, {3, 1}, {3, 3}}), UsageError);
   EXPECT_THROW(nodes_in(grid, {200, 200}, {{1, 1}, {300, 1}}), UsageError);
+}
+
+// --- two cameras ---
+
+using Space = std::array<double, 3>;
+
+/// A field of two cameras whose nodes lie at `at` and move to `moved`, functions of the node's x, y in px.
+template <typename At, typename Moved>
+Field space_field(const At& at, const Moved& moved) {
+  Field field = field_of({0, 0, 7, 0, 0, 0});  // the left image moves by 7 px
+  StereoField& stereo = field.stereo;
+  for (auto* values : {&stereo.x, &stereo.y, &stereo.z, &stereo.u, &stereo.v, &stereo.w})
+    *values = NodeValues<double>(400);
+  for (auto* values : {&stereo.sigma_x, &stereo.sigma_y, &stereo.sigma_z, &stereo.sigma_u, &stereo.sigma_v,
+                       &stereo.sigma_w, &stereo.epipolar, &stereo.reprojection, &stereo.incidence})
+    *values = NodeValues<float>(400, 0.0F);
+  for (std::size_t k = 0; k < 400; ++k) {
+    const double x = field.x(static_cast<int>(k % 20), 0), y = field.y(0, static_cast<int>(k / 20));
+    const Space p = at(x, y), q = moved(x, y);
+    stereo.x[k] = p[0], stereo.y[k] = p[1], stereo.z[k] = p[2];
+    stereo.u[k] = q[0] - p[0], stereo.v[k] = q[1] - p[1], stereo.w[k] = q[2] - p[2];
+    stereo.sigma_u[k] = 0.001F, stereo.sigma_v[k] = 0.002F, stereo.sigma_w[k] = 0.005F;
+  }
+  return field;
+}
+
+/// A plane at an angle, 0.1 mm per px, stretched by 2 % along x and turned in space: only the stretch counts.
+TEST(ProbeInSpace, ExtensometersMeasureInSpace) {
+  const auto at = [](double x, double y) -> Space { return {0.08 * x, 0.1 * y, 500 + 0.06 * x}; };
+  const auto moved = [](double x, double y) -> Space { return {-0.1 * y, 0.0816 * x, 510 + 0.0612 * x}; };
+  const Field field = space_field(at, moved);
+  const ExtensometerValues along = probe_extensometer(field, {22, 33}, {91, 33});
+  EXPECT_NEAR(along.gauge_length, 6.9, 1e-9);
+  EXPECT_NEAR(along.change, 0.138, 1e-9);
+  EXPECT_NEAR(along.strain, 0.02, 1e-9);
+  // Along (0, 0.8, 0.6) with errors that may all be alike, at both ends.
+  EXPECT_NEAR(along.sigma_change, std::sqrt(2) * (0.8 * 0.002 + 0.6 * 0.005), 1e-6);
+  EXPECT_NEAR(probe_extensometer(field, {30, 33}, {30, 91}).strain, 0, 1e-9);
+  const PointValues point = probe_point(field, {22, 33});
+  EXPECT_NEAR(point.values["Z"], 501.32, 1e-9);
+  EXPECT_NEAR(point.values["W"], 10.0264, 1e-9);
+  EXPECT_NEAR(point.values["u"], 7, 1e-9);
+}
+
+/// A cylinder about y of radius 20 mm, which is seen from negative z, becomes one of 22 mm.
+TEST(ProbeInSpace, ALineAroundACylinderKnowsItsSagAndItsLength) {
+  const auto round = [](double radius) {
+    return [radius](double x, double y) -> Space {
+      const double angle = (x - 57.5) * 0.01;
+      return {radius * std::sin(angle), 0.1 * y, 100 - radius * std::cos(angle)};
+    };
+  };
+  const Field field = space_field(round(20), round(22));
+  std::vector<LinePoint> line = probe_line(field, {20, 50}, {95, 50});
+  const LineShape shape = probe_line_shape(field, line);
+  EXPECT_NEAR(shape.length, 22 * 0.75, 0.002);
+  EXPECT_NEAR(shape.change, 2 * 0.75, 0.001);
+  const double sag = 1 - std::cos(0.375);
+  EXPECT_NEAR(shape.deflection, -22 * sag, 0.03);  // towards the cameras
+  EXPECT_NEAR(shape.bending, -2 * sag, 0.005);
+  EXPECT_NEAR(shape.flatness, 22 * sag, 0.03);
+  EXPECT_NEAR(shape.curvature, 1 / 22.0, 0.003);
+  EXPECT_NEAR(shape.sigma_bending, std::sqrt(1.5) * 0.005, 0.0005);
+  EXPECT_NEAR(line.front().offset, 0, 1e-12);
+  EXPECT_NEAR(line[7].offset, shape.deflection, 0.05);
+  EXPECT_NEAR(line.back().distance, 75, 1e-9) << "distances along the line are px";
+}
+
+TEST(ProbeInSpace, ALineThatMovesAsARigidBodyDoesNotBend) {
+  const auto at = [](double x, double y) -> Space { return {0.1 * x, 0.1 * y, 0.001 * x * (x - 100)}; };
+  const auto moved = [&](double x, double y) -> Space {
+    const Space p = at(x, y);
+    return {0.8 * p[0] - 0.6 * p[2] + 3, p[1] - 4, 0.6 * p[0] + 0.8 * p[2] + 5};
+  };
+  const Field field = space_field(at, moved);
+  std::vector<LinePoint> line = probe_line(field, {15, 24}, {100, 110});
+  const LineShape shape = probe_line_shape(field, line);
+  EXPECT_NEAR(shape.bending, 0, 1e-9);
+  EXPECT_NEAR(shape.change, 0, 1e-9);
+  EXPECT_GT(shape.flatness, 0.1);
+}
+
+TEST(ProbeInSpace, OneCameraHasNoShapeAndFewPointsNeither) {
+  std::vector<LinePoint> line = probe_line(field_of({}), {20, 30}, {20, 72});
+  EXPECT_TRUE(std::isnan(probe_line_shape(field_of({}), line).length));
+  const auto flat = [](double x, double y) -> Space { return {x, y, 100}; };
+  Field field = space_field(flat, flat);
+  line = probe_line(field, {20, 30}, {24, 30});
+  EXPECT_TRUE(std::isnan(probe_line_shape(field, line).length)) << "two points";
+  for (std::size_t k = 0; k < 400; ++k) field.status[k] = Status::epipolar;
+  line = probe_line(field, {20, 30}, {95, 30});
+  EXPECT_TRUE(std::isnan(probe_line_shape(field, line).flatness));
 }
 
 }  // namespace

@@ -25,18 +25,28 @@ namespace dic {
 /// A position in the reference image, px.
 using Position = Roi::Vertex;
 
-/// The arrays that probes have: displacement, quality and strain with their sigmas, lengths first.
+/// The arrays that probes have: displacement, quality and strain with their sigmas, lengths first; at the end
+/// those that two cameras measure.
 inline constexpr auto kProbeArrays = [] {
   auto arrays = kArraysIf<[](const FieldArray& array) {
-    return array.is_in_field() && array.role != ArrayRole::status && array.role != ArrayRole::detail;
+    const bool is_told = array.role != ArrayRole::status && array.role != ArrayRole::detail;
+    return array.is_in_field() && (is_told || array.made_by == MadeBy::stereo);
   }>;
   std::size_t next = 0;
   auto sorted = arrays;
-  for (const bool is_length : {true, false})
-    for (const FieldArray& array : arrays)
-      if (array.is_length() == is_length) sorted[next++] = array;
+  for (const bool is_stereo : {false, true})
+    for (const bool is_length : {true, false})
+      for (const FieldArray& array : arrays)
+        if (array.is_length() == is_length && (array.made_by == MadeBy::stereo) == is_stereo)
+          sorted[next++] = array;
   return sorted;
 }();
+/// Those of kProbeArrays that one camera measures.
+inline constexpr std::span kOneCameraProbeArrays = std::span(kProbeArrays).first<[] {
+  std::size_t count = 0;
+  for (const FieldArray& array : kProbeArrays) count += array.made_by == MadeBy::stereo ? 0 : 1;
+  return count;
+}()>();
 
 /// The values of a field at a place, one for each of kProbeArrays; NaN for missing ones.
 class ProbeValues {
@@ -66,7 +76,8 @@ struct PointValues {
 /// never too small. Lengths in px.
 DIC_API PointValues probe_point(const Field& field, Position at);
 
-/// The reading of an extensometer: two points of the specimen whose distance changes.
+/// The reading of an extensometer: two points of the specimen whose distance changes. With two cameras it is
+/// the straight distance in space, mm.
 struct ExtensometerValues {
   double gauge_length =
       ProbeValues::kNone;  ///< distance in the reference; in corrected coordinates if the field has them
@@ -76,8 +87,9 @@ struct ExtensometerValues {
          sigma_strain = ProbeValues::kNone;  ///< predicted standard deviations
   std::string problem;
 };
-/// Measures between `a` and `b`; lengths in px. The errors of both ends are taken as independent, so sigma is
-/// too large if the distance is smaller than a subset.
+/// Measures between `a` and `b`; lengths in px, with two cameras in mm. The errors of both ends are taken as
+/// independent, so sigma is too large if the distance is smaller than a subset. With two cameras it is also
+/// too large for a direction between the axes: errors along these may be correlated.
 DIC_API ExtensometerValues probe_extensometer(const Field& field, Position a, Position b);
 
 /// Values of a surface that two cameras measured, mm in the axes of the measurement; NaN for missing ones.
@@ -101,10 +113,41 @@ struct LinePoint {
       0;  ///< from the start of the line, in the reference; in corrected coordinates if the field has them
   Position at;  ///< px
   PointValues point;
+  /// With two cameras: height over the straight line through the first and the last measured point, in the
+  /// frame, along the normal of the surface that points away from the cameras, mm.
+  double offset = ProbeValues::kNone;
 };
 /// Values at points of the line from `a` to `b`, including both ends; their spacing is the step of the grid
 /// or slightly less. Lengths in px.
 DIC_API std::vector<LinePoint> probe_line(const Field& field, Position a, Position b);
+
+/// The shape of a line on a surface that two cameras measured, mm; NaN with one camera, or if fewer than
+/// three points were measured. Heights are `offset` of its points.
+struct LineShape {
+  double length = ProbeValues::kNone;      ///< length along the points in the frame
+  double change = ProbeValues::kNone;      ///< change of this length since the reference
+  double deflection = ProbeValues::kNone;  ///< largest height, with its sign
+  /// Largest change of a height since the reference, with its sign, and its predicted standard deviation.
+  double bending = ProbeValues::kNone, sigma_bending = ProbeValues::kNone;
+  double flatness =
+      ProbeValues::kNone;  ///< largest minus smallest distance from the straight line that fits best
+  double curvature = ProbeValues::kNone;  ///< second derivative of the best parabola of the heights, 1/mm
+};
+/// A quantity of LineShape.
+struct LineQuantity {
+  std::string_view name, unit;
+  double LineShape::*member;
+};
+inline constexpr auto kLineQuantities =
+    std::to_array<LineQuantity>({{"length", "mm", &LineShape::length},
+                                 {"change", "mm", &LineShape::change},
+                                 {"deflection", "mm", &LineShape::deflection},
+                                 {"bending", "mm", &LineShape::bending},
+                                 {"sigma_bending", "mm", &LineShape::sigma_bending},
+                                 {"flatness", "mm", &LineShape::flatness},
+                                 {"curvature", "1/mm", &LineShape::curvature}});
+/// The shape of a line of probe_line; sets `offset` of its points.
+DIC_API LineShape probe_line_shape(const Field& field, std::vector<LinePoint>& line);
 
 /// Indices of the grid's nodes that are inside a polygon or on its outline, and inside the ROI. image: size
 /// of the reference. Throws UsageError if the polygon has fewer than three corners or contains no node.
@@ -134,6 +177,7 @@ struct ProbeFrame {
   std::vector<PointValues> points;
   std::vector<ExtensometerValues> extensometers;
   std::vector<std::vector<LinePoint>> lines;
+  std::vector<LineShape> line_shapes;  ///< one for each line
   std::vector<AreaValues> areas;
 };
 
@@ -141,11 +185,20 @@ struct ProbeFrame {
 struct ProbeHistory {
   ProbeRequest request;
   std::string length_unit, time_unit, strain_measure;
+  bool has_two_cameras = false;  ///< true if positions and displacements in space were measured
   std::vector<ProbeFrame> frames;
   std::string load_name, load_unit;  ///< from the table of loads
   std::string load_note;  ///< what was assumed about the loads, in sentences for the user; empty if nothing
   std::vector<double> loads;  ///< one per frame, NaN where a frame has none; empty: no loads were added
   double section_mm2 = 0;     ///< area of the cross-section, for the stress; 0 = unknown
+  /// Those of kProbeArrays that the fields have.
+  std::span<const FieldArray> arrays() const {
+    return has_two_cameras ? std::span<const FieldArray>(kProbeArrays) : kOneCameraProbeArrays;
+  }
+  /// The displacement: u and v, with two cameras U, V and W.
+  DIC_API std::vector<FieldArray> displacements() const;
+  /// Unit of the lengths of extensometers.
+  std::string extensometer_unit() const { return has_two_cameras ? "mm" : length_unit; }
   /// load / section_mm2, MPa; empty unless both are known.
   DIC_API std::vector<double> stresses() const;
 };

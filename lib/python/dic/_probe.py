@@ -27,11 +27,15 @@ class Probe:
     """
 
     points: xr.Dataset
-    """[frame, point]: u, v, sigma_u, sigma_v, zncc, exx, eyy, exy, e1, e2, von_mises, sigma_exx, sigma_eyy, sigma_exy."""
+    """[frame, point]: u, v, sigma_u, sigma_v, zncc, exx, eyy, exy, e1, e2, von_mises, sigma_exx, sigma_eyy, sigma_exy; with
+    two cameras also X ... W, their sigmas, epipolar, reprojection, incidence."""
     extensometers: xr.Dataset
-    """[frame, extensometer]: gauge_length, change, strain (engineering), sigma_change, sigma_strain."""
+    """[frame, extensometer]: gauge_length, change, strain (engineering), sigma_change, sigma_strain; with two cameras in
+    space, mm."""
     lines: list[xr.Dataset]
-    """Values along each line [frame, distance]: those of points, and position_x, position_y in px."""
+    """Values along each line [frame, distance]: those of points, and position_x, position_y in px. With two cameras also
+    offset from the straight line through its ends, and [frame] length, change, deflection, bending, sigma_bending,
+    flatness, curvature."""
     areas: xr.Dataset
     """[frame, area]: mean_u, sd_u, ... of the `ok` points inside; nodes, points, strain_points: how many there are."""
 
@@ -90,7 +94,7 @@ def _areas(value):
 def _attributes(name, unit, measure):
     quantity = name.removeprefix("mean_").removeprefix("sd_")
     kind = VARIABLES[quantity][1] if quantity in VARIABLES else "length" if quantity in _LENGTHS else "none"
-    attributes = {"units": unit if kind == "length" else "1"}
+    attributes = {"units": {"length": unit, "strain": "1", "none": "1"}.get(kind, kind)}
     if kind == "strain":
         attributes["measure"] = measure
     return attributes
@@ -126,10 +130,14 @@ def _places(arrays, place, coordinates, unit, measure, positions=None):
 
 
 def _line(arrays, coordinates, unit, measure):
+    offset, shape = arrays.pop("offset", None), arrays.pop("shape", {})
     positions = {"distance": ("distance", arrays.pop("distance"), {"units": unit})}
     for name in ("position_x", "position_y"):
         positions[name] = ("distance", arrays.pop(name), {"units": "px"})
-    return _places(arrays, "distance", coordinates, unit, measure, positions)
+    dataset = _places(arrays, "distance", coordinates, unit, measure, positions)
+    if offset is not None:
+        dataset["offset"] = (("frame", "distance"), offset, {"units": "mm"})
+    return dataset.assign({name: ("frame", values, {"units": units}) for name, (values, units) in shape.items()})
 
 
 def _add_loads(fields, loads, load_column, section, count):
@@ -197,6 +205,6 @@ def probe(result: xr.Dataset | str | os.PathLike[str], *, point: Sequence[Any] |
     coordinates = _frame_coordinates(dataset, answers)
     return Probe(
         _places(answers["points"], "point", coordinates, unit, measure),
-        _places(answers["extensometers"], "extensometer", coordinates, unit, measure),
+        _places(answers["extensometers"], "extensometer", coordinates, answers["extensometer_unit"], measure),
         [_line(line, coordinates, unit, measure) for line in answers["lines"]],
         _places(answers["areas"], "area", coordinates, unit, measure))

@@ -28,7 +28,7 @@ def _images_of(path):
     with _fields.opened(path) as dataset:
         settings = _fields.settings(dataset)
     folder = settings.get("folder", "")
-    images = [os.path.join(folder, frame) for frame in settings.get("frames", [])]
+    images = [os.path.join(folder, frame) for frame in settings.get("left", settings.get("frames", []))]
     try:
         _dic.open_frames(images)
     except _dic.Error:

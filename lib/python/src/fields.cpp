@@ -53,8 +53,11 @@ std::shared_ptr<const Grid> grid_of(const Array& inside, int x0, int y0, int ste
 Field field_of(const nb::dict& arrays, std::shared_ptr<const Grid> nodes) {
   Field field = Field::without_arrays(std::move(nodes));
   const Grid& grid = field.grid();
-  for (const FieldArray& array : kOneCameraArrays)
-    visit_values(field, array, [&](auto& values) { take(values, arrays, array.name, grid); });
+  const bool has_two_cameras = arrays.contains("Z");
+  for (const FieldArray& array : kMeasuredArrays)
+    if (has_two_cameras || array.made_by != MadeBy::stereo)
+      visit_values(field, array, [&](auto& values) { take(values, arrays, array.name, grid); });
+  if (has_two_cameras) return field;
   NodePositions positions;
   for (const PositionArray& array : kPositionArrays) take(positions.*array.member, arrays, array.name, grid);
   if (!positions.x.empty() && !positions.y.empty())

@@ -57,7 +57,7 @@ nb::list problems(const ProbeHistory& history, std::size_t places,
 nb::dict points_of(const ProbeHistory& history) {
   const std::size_t count = history.request.points.size();
   nb::dict out;
-  for (const FieldArray& quantity : kProbeArrays)
+  for (const FieldArray& quantity : history.arrays())
     out[std::string(quantity.name).c_str()] =
         matrix(history, count,
                [&](const ProbeFrame& frame, std::size_t k) { return frame.points[k].values[quantity.name]; });
@@ -95,11 +95,23 @@ nb::dict areas_of(const ProbeHistory& history) {
     });
   for (const auto& [prefix, member] :
        {std::pair{"mean_", &AreaValues::mean}, std::pair{"sd_", &AreaValues::sd}})
-    for (const FieldArray& quantity : kProbeArrays)
+    for (const FieldArray& quantity : history.arrays())
       out[(prefix + std::string(quantity.name)).c_str()] =
           matrix(history, count, [&, member = member](const ProbeFrame& frame, std::size_t k) {
             return (frame.areas[k].*member)[quantity.name];
           });
+  return out;
+}
+
+/// Arrays [frame] of a line's shape, and their units.
+nb::dict shape_of(const ProbeHistory& history, std::size_t line) {
+  nb::dict out;
+  for (const LineQuantity& quantity : kLineQuantities) {
+    std::vector<double> values;
+    for (const ProbeFrame& frame : history.frames) values.push_back(frame.line_shapes[line].*quantity.member);
+    out[std::string(quantity.name).c_str()] =
+        nb::make_tuple(numpy_of(std::move(values)), std::string(quantity.unit));
+  }
   return out;
 }
 
@@ -117,11 +129,17 @@ nb::dict line_of(const ProbeHistory& history, std::size_t line) {
   out["distance"] = numpy_of(std::move(distance));
   out["position_x"] = numpy_of(std::move(x));
   out["position_y"] = numpy_of(std::move(y));
-  for (const FieldArray& quantity : kProbeArrays)
+  for (const FieldArray& quantity : history.arrays())
     out[std::string(quantity.name).c_str()] =
         matrix(history, places.size(), [&](const ProbeFrame& frame, std::size_t k) {
           return frame.lines[line][k].point.values[quantity.name];
         });
+  if (history.has_two_cameras) {
+    out["offset"] = matrix(history, places.size(), [&](const ProbeFrame& frame, std::size_t k) {
+      return frame.lines[line][k].offset;
+    });
+    out["shape"] = shape_of(history, line);
+  }
   out["problem"] =
       problems(history, places.size(), [&](const ProbeFrame& frame, std::size_t k) -> const std::string& {
         return frame.lines[line][k].point.problem;
@@ -182,6 +200,7 @@ class FieldProbe {
     nb::list lines;
     for (std::size_t line = 0; line < all.request.lines.size(); ++line) lines.append(line_of(all, line));
     out["lines"] = lines;
+    out["extensometer_unit"] = all.extensometer_unit();
     out["load_name"] = all.load_name;
     out["load_unit"] = all.load_unit;
     out["load_note"] = all.load_note;
