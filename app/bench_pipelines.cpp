@@ -64,17 +64,21 @@ void draw_timeline(const bench::TrackCase& shape, int frames, const std::string&
   bench::write_timeline(file, run.frames, title);
 }
 
-void print_poses(const bench::MatchCase& shape, const bench::MatchTiming& timing) {
-  std::printf("Template %dx%d at any angle in %dx%d, 8 bit, on cpu: %.2f ms (first %.2f ms), %.1f images/s\n",
-              shape.template_size, shape.template_size, shape.image_size, shape.image_size,
-              1e3 * timing.seconds.median, 1e3 * timing.seconds.first, 1 / timing.seconds.median);
+void print_poses(const bench::MatchCase& shape, const bench::MatchTiming& timing, const std::string& device) {
+  const std::string number =
+      shape.templates == 1 ? "Template" : std::to_string(shape.templates) + " templates";
+  std::printf("%s %dx%d at any angle in %dx%d, 8 bit, on %s: %.2f ms (first %.2f ms), %.1f images/s\n",
+              number.c_str(), shape.template_size, shape.template_size, shape.image_size, shape.image_size,
+              device.c_str(), 1e3 * timing.seconds.median, 1e3 * timing.seconds.first,
+              1 / timing.seconds.median);
   std::printf("  score %.3f, %.4f px and %.4f degrees from the true pose\n", timing.score, timing.error,
               timing.turn_error);
-  std::printf("  in the next image of a sequence: %.2f ms\n", 1e3 * timing.follow.median);
+  if (shape.templates == 1)
+    std::printf("  in the next image of a sequence: %.2f ms\n", 1e3 * timing.follow.median);
 }
 
 void print_match(const bench::MatchCase& shape, const bench::MatchTiming& timing, const std::string& device) {
-  if (shape.poses) return print_poses(shape, timing);
+  if (shape.poses) return print_poses(shape, timing, device);
   std::printf("Template %dx%d in %dx%d, 8 bit, on %s: %.2f ms (first %.2f ms), %.1f images/s, %.0f Gop/s\n",
               shape.template_size, shape.template_size, shape.image_size, shape.image_size, device.c_str(),
               1e3 * timing.seconds.median, 1e3 * timing.seconds.first, 1 / timing.seconds.median,
@@ -201,9 +205,9 @@ void add_bench_match(CLI::App& bench) {
   command.add_option("--template", flags->shape.template_size, "Side of the template, px");
   command.add_option("--size", flags->shape.image_size, "Side of the image, px");
   command.add_option("--noise", flags->shape.noise, "Noise of template and image, grey levels");
-  command.add_flag(
-      "--poses", flags->shape.poses,
-      "Turn the image and search at any angle; runs on the CPU, as dic match --rotation -180:180");
+  command.add_flag("--poses", flags->shape.poses,
+                   "Turn the image and search at any angle, as dic match --rotation -180:180");
+  command.add_option("--templates", flags->shape.templates, "Number of templates, with --poses");
   command.add_option("--seed", flags->options.seed, "Seed of speckle and noise");
   command.add_option("--device", flags->options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N");
   command.add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core");

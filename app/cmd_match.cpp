@@ -289,9 +289,7 @@ void run_match(MatchCommand& command) {
     command.options.scales = parse_range("--scales", command.scales);
   const Interruption interruption;
   MatchImages images(command.images);
-  const bool searches_poses = command.options.rotation_range || command.options.scale_range;
-  if (command.options.device == "auto" && (searches_poses || !is_worth_gpu(command, images)))
-    command.options.device = "cpu";
+  if (command.options.device == "auto" && !is_worth_gpu(command, images)) command.options.device = "cpu";
   hide_unused_gpus(command.options.device);
   const ExitCode code = MatchRun(command, images).execute(interruption.token());
   if (code != done) throw CLI::RuntimeError(code);

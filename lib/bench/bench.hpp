@@ -268,18 +268,20 @@ struct MatchCase {
   int image_size = 2048;   ///< side of the image, px
   double noise = 2;        ///< noise of both, grey levels
   bool poses = false;      ///< the image is turned, and the template is searched at any angle
+  int templates = 1;       ///< different ones of this size, searched together; 1 without poses
 };
 struct MatchTiming {
   Timing seconds;    ///< time of Matcher::find with prepared templates
   Timing opencv;     ///< of cv::matchTemplate (TM_CCOEFF_NORMED) and minMaxLoc on the CPU; not with poses
-  double error = 0;  ///< distance to the true position of the centre, px
-  double turn_error = 0;  ///< of the angle, degrees
-  Timing follow;          ///< of TemplateTracker::next, which searches near the last pose; only with poses
-  double score = 0;       ///< score of the match
+  double error = 0;  ///< largest distance to the true position of a centre, px
+  double turn_error = 0;  ///< largest one of an angle, degrees
+  Timing follow;  ///< of TemplateTracker::next, which searches near the last pose; only of one template with
+                  ///< poses
+  double score = 0;       ///< lowest score
   double operations = 0;  ///< 2 x the multiply-adds of the correlation; 0 with poses
 };
-/// Times the search of one template in an 8-bit image of speckle. Throws UsageError (also if the template is
-/// not found within a pixel), DeviceError, Cancelled.
+/// Times the search of templates in an 8-bit image of speckle. Throws UsageError (also if one is not found
+/// within a pixel), DeviceError, Cancelled.
 MatchTiming match(const MatchCase& shape, const Options& options, std::stop_token stop = {});
 
 }  // namespace dic::bench

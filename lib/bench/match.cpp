@@ -51,49 +51,85 @@ SynthOptions images_of(const MatchCase& shape, const Options& options) {
   return synth;
 }
 
+/// Parts of an image that are templates; they stay inside it when it is turned.
+std::vector<ImageView> templates_of(ImageView image, const MatchCase& shape) {
+  const auto part = [&](int x, int y) {
+    ImageView cut = image;
+    cut.data = image.row<std::uint8_t>(y) + x;
+    cut.width = cut.height = shape.template_size;
+    return cut;
+  };
+  if (shape.templates == 1) return {part(shape.image_size / 3, shape.image_size / 4)};
+  constexpr double kGoldenAngle = 2.39996323;  // spreads places evenly over a disc
+  const double middle = (shape.image_size - shape.template_size) / 2.0,
+               radius = middle - shape.template_size / 2.0;
+  std::vector<ImageView> parts;
+  for (int k = 0; k < shape.templates; ++k) {
+    const double distance = radius * std::sqrt((k + 0.5) / shape.templates), angle = k * kGoldenAngle;
+    parts.push_back(part(static_cast<int>(middle + distance * std::cos(angle)),
+                         static_cast<int>(middle + distance * std::sin(angle))));
+  }
+  return parts;
+}
+
+/// Compares the matches with the truth. Throws UsageError.
+void judge(const MatchResult& result, const std::vector<ImageView>& templates, ImageView before,
+           const Motion& motion, MatchTiming& timing) {
+  timing.score = 1;
+  std::vector<char> is_found(templates.size(), 0);
+  for (const Match& found : result.matches) {
+    const ImageView& cut = templates[found.template_index];
+    const std::ptrdiff_t at =
+        static_cast<const std::byte*>(cut.data) - static_cast<const std::byte*>(before.data);
+    const double half = (cut.width - 1) / 2.0;
+    const double x = static_cast<double>(at % before.row_bytes) + half,
+                 y = static_cast<double>(at / before.row_bytes) + half;
+    const auto [u, v] = motion.at(x, y, 1);
+    const double error = std::hypot(found.center_x - (x + u), found.center_y - (y + v));
+    timing.error = std::max(timing.error, error);
+    timing.turn_error =
+        std::max(timing.turn_error, std::abs(std::remainder(found.rotation_deg - motion.angle_deg, 360)));
+    timing.score = std::min(timing.score, found.score);
+    is_found[found.template_index] = error <= 1;
+  }
+  if (std::ranges::count(is_found, 0) > 0)
+    throw UsageError("A template was not found where it is: it is too small for so much noise.");
+}
+
 }  // namespace
 
 MatchTiming match(const MatchCase& shape, const Options& options, std::stop_token stop) {
   if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
   if (shape.template_size < 8 || shape.template_size > shape.image_size / 2)
     throw UsageError("The template must have a side from 8 px to half of that of the image.");
+  if (shape.templates < 1 || (shape.templates > 1 && !shape.poses))
+    throw UsageError("The number of templates must be at least 1, and 1 without a search of poses.");
   const SynthOptions synth = images_of(shape, options);
   const Image before = synth_frame(synth, 0), image = synth_frame(synth, 1);
-  const int x = shape.image_size / 3, y = shape.image_size / 4;
-  ImageView cut = before.view();
-  cut.data = before.row<std::uint8_t>(y) + x;
-  cut.width = cut.height = shape.template_size;
+  const std::vector<ImageView> templates = templates_of(before, shape);
 
   MatchOptions match_options;
-  match_options.device = shape.poses ? "cpu" : options.device;
+  match_options.device = options.device;
   match_options.threads = options.threads;
   if (shape.poses) match_options.rotation_range = {-180, 180};
-  Matcher matcher(std::span(&cut, 1), match_options);
+  Matcher matcher(templates, match_options);
   MatchResult result;
   const double first = time_of([&] { result = matcher.find(image, stop); });
 
   MatchTiming timing;
-  if (!result.matches.empty()) {
-    const Match& found = result.matches[0];
-    const double half = (shape.template_size - 1) / 2.0;
-    const auto [u, v] = synth.motion.at(x + half, y + half, 1);
-    timing.error = std::hypot(found.center_x - (x + half + u), found.center_y - (y + half + v));
-    timing.turn_error = std::abs(std::remainder(found.rotation_deg - synth.motion.angle_deg, 360));
-    timing.score = found.score;
-  }
-  if (result.matches.empty() || timing.error > 1)
-    throw UsageError("The template was not found where it is: it is too small for so much noise.");
+  judge(result, templates, before, synth.motion, timing);
   timing.seconds =
       time_repeats(one_by_one([&] { return time_of([&] { matcher.find(image, stop); }); }), options, stop);
   timing.seconds.first = first;
   if (shape.poses) {
+    if (shape.templates > 1) return timing;
     TemplateTracker tracker(matcher);
     tracker.next(image, stop);
     timing.follow =
         time_repeats(one_by_one([&] { return time_of([&] { tracker.next(image, stop); }); }), options, stop);
     return timing;
   }
-  timing.opencv = time_opencv(cut, image, options, stop);
+  timing.opencv = time_opencv(templates.front(), image, options, stop);
   timing.operations =
       2 * std::pow(shape.image_size - shape.template_size + 1.0, 2) * std::pow(shape.template_size, 2);
   return timing;

@@ -5,6 +5,7 @@
 #include <dic/refine.hpp>
 #include <limits>
 
+#include "core/device_name.hpp"
 #include "core/parallel.hpp"
 #include "match/box.hpp"
 #include "match/candidates.hpp"
@@ -22,6 +23,8 @@ namespace {
 constexpr double kSamplingLoss = 0.25;
 /// Amount by which an exact copy's score may be too low: scores are floats from sums of rounded products.
 constexpr double kScoreRounding = 1e-6;
+/// Products at the coarsest level, per thread, from which a GPU is faster.
+constexpr double kGpuWork = 2e7;
 /// Amount by which the quadratic through the surface may underestimate the score at the peak.
 constexpr double kEstimateError = 0.1;
 
@@ -148,7 +151,8 @@ struct Matcher::Impl {
   Correlator correlator;
   std::vector<Template> templates;
   std::vector<std::unique_ptr<PoseSearch>>
-      pose_searches;  ///< one per template if ranges of poses are searched
+      pose_searches;                                  ///< one per template if ranges of poses are searched
+  std::unique_ptr<PoseBackend> cpu_poses, gpu_poses;  ///< none: not searched, or no GPU
   Surfaces surfaces;
   std::vector<Peak> peaks;
 
@@ -157,7 +161,9 @@ struct Matcher::Impl {
 
   bool searches_poses() const { return options.rotation_range || options.scale_range; }
   MatchResult find_template(std::size_t index, ImageView image, std::stop_token stop);
-  MatchResult find_poses(std::size_t index, ImagePyramid& pyramid, std::stop_token stop);
+  MatchResult find_poses(int first, int count, ImagePyramid& pyramid, const std::stop_token& stop);
+  PoseBackend& backend_for(int first, int count, ImageView image);
+  void open_pose_backends();
   ImagePyramid pyramid_of(ImageView image, ImageView mask);
   void check_index(int template_index) const;
   MatchResult find_pattern(const Pattern& pattern, const Match& pose, ImageView image, std::stop_token stop);
@@ -182,6 +188,7 @@ Matcher::Matcher(std::span<const ImageView> templates, const MatchOptions& optio
   if (!impl_->searches_poses()) return;
   for (const Template& made : impl_->templates)
     impl_->pose_searches.push_back(std::make_unique<PoseSearch>(made, impl_->options, impl_->pool));
+  impl_->open_pose_backends();
 }
 
 Matcher::~Matcher() = default;
@@ -199,7 +206,9 @@ MatchResult Matcher::find(ImageView image, std::stop_token stop, ImageView image
     return result;
   }
   ImagePyramid pyramid = impl_->pyramid_of(image, image_mask);
-  for (int k = 0; k < templates(); ++k) result.add(impl_->find_poses(k, pyramid, stop));
+  // The time of a search counts for each template.
+  const int together = options().timeout_ms > 0 ? 1 : templates();
+  for (int k = 0; k < templates(); k += together) result.add(impl_->find_poses(k, together, pyramid, stop));
   return result;
 }
 
@@ -208,7 +217,7 @@ MatchResult Matcher::find_template(int template_index, ImageView image, std::sto
   impl_->check_index(template_index);
   if (impl_->searches_poses()) {
     ImagePyramid pyramid = impl_->pyramid_of(image, image_mask);
-    return impl_->find_poses(template_index, pyramid, stop);
+    return impl_->find_poses(template_index, 1, pyramid, stop);
   }
   if (!image_mask.empty()) throw UsageError("A mask of the image needs a range of rotations or scales.");
   return impl_->find_template(template_index, checked(image), stop);
@@ -219,7 +228,8 @@ MatchResult Matcher::find_again(const Match& last, ImageView image, std::stop_to
   impl_->check_index(last.template_index);
   ImagePyramid pyramid = impl_->pyramid_of(image, {});
   const SearchLimit limit(stop, impl_->options.timeout_ms);
-  return impl_->pose_searches[last.template_index]->find_near(pyramid, last, limit);
+  return impl_->pose_searches[last.template_index]->find_near(
+      last, {pyramid, *impl_->cpu_poses, impl_->pool, limit});
 }
 
 void Matcher::Impl::check_index(int template_index) const {
@@ -235,13 +245,43 @@ ImagePyramid Matcher::Impl::pyramid_of(ImageView image, ImageView mask) {
   return ImagePyramid(checked(image), mask.empty() ? mask : checked(mask), pool);
 }
 
-/// Finds the matches of one template within ranges of rotations and scales.
-MatchResult Matcher::Impl::find_poses(std::size_t index, ImagePyramid& pyramid, std::stop_token stop) {
-  Match pose;
-  pose.template_index = static_cast<int>(index);
-  pose.width = templates[index].values.width();
-  pose.height = templates[index].values.height();
-  return pose_searches[index]->find(pyramid, pose, SearchLimit(stop, options.timeout_ms));
+void Matcher::Impl::open_pose_backends() {
+  cpu_poses = open_cpu_poses(pool);
+  const bool is_automatic = options.device == "auto";
+  const core::DeviceName device = core::parse_device(is_automatic ? "cuda" : options.device);
+  if (device.backend != "cuda") return;
+  try {
+    gpu_poses = open_cuda_poses(device.ordinals.empty() ? 0 : device.ordinals.front(), pool);
+  } catch (const DeviceError&) {
+    if (!is_automatic) throw;
+  }
+}
+
+PoseBackend& Matcher::Impl::backend_for(int first, int count, ImageView image) {
+  if (!gpu_poses) return *cpu_poses;
+  if (options.device != "auto") return *gpu_poses;
+  double work = 0;
+  for (int k = first; k < first + count; ++k) work += pose_searches[k]->coarse_work(image);
+  return work > kGpuWork * pool.size() ? *gpu_poses : *cpu_poses;
+}
+
+/// Finds the matches of some templates within ranges of rotations and scales.
+MatchResult Matcher::Impl::find_poses(int first, int count, ImagePyramid& pyramid,
+                                      const std::stop_token& stop) {
+  std::vector<PoseSearch::Request> requests;
+  for (int k = first; k < first + count; ++k) {
+    Match pose;
+    pose.template_index = k;
+    pose.width = templates[k].values.width();
+    pose.height = templates[k].values.height();
+    requests.push_back({pose_searches[k].get(), pose});
+  }
+  const SearchLimit limit(stop, options.timeout_ms);
+  MatchResult result;
+  for (MatchResult& found :
+       PoseSearch::find_all(requests, {pyramid, backend_for(first, count, pyramid.image()), pool, limit}))
+    result.add(std::move(found));
+  return result;
 }
 
 /// Finds the matches of one template at all rotations and scales.

@@ -197,8 +197,20 @@ void add_scores_block(const float* HWY_RESTRICT t, const float* HWY_RESTRICT val
   sums.v += total(sv), sums.vv += total(vv), sums.tv += total(tv);
 }
 
-/// Share of a pattern that must be visible.
-constexpr float kLeastVisible = 0.45F;
+void weight_any(const PixelList& pixels, std::size_t begin, const WeightRule& rule,
+                const float* HWY_RESTRICT values, const float* HWY_RESTRICT inside,
+                float* HWY_RESTRICT weights) {
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  const V gain = hn::Set(d, rule.gain), offset = hn::Set(d, rule.offset), one = hn::Set(d, 1.0F);
+  const V one_limit = hn::Set(d, 1 / rule.limit);
+  for (std::size_t k = 0; k < PixelList::kBlock; k += lanes) {
+    const V model = hn::MulAdd(gain, hn::LoadU(d, pixels.t.data() + begin + k), offset);
+    const V q = hn::Mul(hn::Sub(hn::LoadU(d, values + k), model), one_limit);
+    const V rest = hn::Max(hn::NegMulAdd(q, q, one), hn::Zero(d));
+    hn::StoreU(hn::Mul(hn::LoadU(d, inside + k), hn::Mul(rest, rest)), d, weights + k);
+  }
+}
 
 /// Scores of patterns inside the image: window sums follow from sums of rows.
 template <int kVectors>
@@ -300,7 +312,8 @@ void correlate_part(const CoarseImage& image, const CoarsePattern& pattern, std:
     }
   }
   // The visible part must have a good part of the template's contrast.
-  const V contrast = hn::Set(d, 0.15F * static_cast<float>(pattern.energy / pattern.elements.size()));
+  const V contrast = hn::Set(
+      d, CoarsePattern::kLeastContrast * static_cast<float>(pattern.energy / pattern.elements.size()));
   V best = hn::Zero(d);
   for (int p = 0; p <= CoarsePattern::kSides; ++p) {
     const CoarsePattern::Part& part = pattern.parts[p];
@@ -312,7 +325,7 @@ void correlate_part(const CoarseImage& image, const CoarsePattern& pattern, std:
     const V of_v = hn::NegMulAdd(hn::Mul(sums[kV], sums[kV]), one_n, sums[kVV]);
     const V both = hn::NegMulAdd(hn::Mul(sums[kT], sums[kV]), one_n, sums[kTV]);
     const V least_v = hn::Mul(hn::Set(d, rules.least_variance), n);
-    const V visible = hn::Set(d, kLeastVisible * static_cast<float>(pattern.elements.size()));
+    const V visible = hn::Set(d, CoarseRules::kLeastVisible * static_cast<float>(pattern.elements.size()));
     const auto valid = hn::And(hn::Ge(n, visible), hn::Ge(of_t, hn::Mul(contrast, n)));
     const V power = hn::Max(hn::Mul(of_t, hn::Max(of_v, least_v)), hn::Set(d, 1e-20F));
     V score = hn::Div(hn::Mul(hn::Set(d, part.weight), both), hn::Sqrt(power));
@@ -356,6 +369,7 @@ namespace dic::match {
 HWY_EXPORT(sample_any);
 HWY_EXPORT(add_products_block);
 HWY_EXPORT(add_scores_block);
+HWY_EXPORT(weight_any);
 HWY_EXPORT(correlate_row_any);
 
 void sample(const SampleImage& image, const pose::Warp& warp, const PixelList& pixels, std::size_t begin,
@@ -368,6 +382,10 @@ void add_products(const PixelList& pixels, std::size_t begin, const float* value
 }
 void add_scores(const float* t, const float* values, const float* weights, ScoreSums& sums) {
   HWY_DYNAMIC_DISPATCH(add_scores_block)(t, values, weights, sums);
+}
+void weight(const PixelList& pixels, std::size_t begin, const WeightRule& rule, const float* values,
+            const float* inside, float* weights) {
+  HWY_DYNAMIC_DISPATCH(weight_any)(pixels, begin, rule, values, inside, weights);
 }
 void correlate_row(const CoarseImage& image, const CoarsePattern& pattern, int x, int y, int n,
                    const CoarseRules& rules, float* scores) {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <dic/shared/pose.hpp>
+#include <dic/shared/pose_fit.hpp>
 #include <vector>
 
 /// The inner loops of the pose search, compiled for every SIMD target.
@@ -44,11 +44,17 @@ void sample(const SampleImage& image, const pose::Warp& warp, const PixelList& p
 void add_products(const PixelList& pixels, std::size_t begin, const float* values, const float* weights,
                   double* products);
 
-/// Sums from which a correlation follows.
-struct ScoreSums {
-  double n = 0, t = 0, tt = 0, v = 0, vv = 0, tv = 0;
-};
+using ScoreSums = pose::ScoreSums;
+/// Adds the sums of one block.
 void add_scores(const float* t, const float* values, const float* weights, ScoreSums& sums);
+
+/// The line image = gain * template + offset, and the residual from which pixels do not count.
+struct WeightRule {
+  float gain, offset, limit;
+};
+/// Weights of one block, see `sample`, by Tukey's biweight.
+void weight(const PixelList& pixels, std::size_t begin, const WeightRule& rule, const float* values,
+            const float* inside, float* weights);
 
 /// The image of the coarsest level with a margin in which nothing counts.
 struct CoarseImage {
@@ -57,6 +63,7 @@ struct CoarseImage {
   std::vector<float> values, squares, counts;   ///< grey value minus the mean, its square, 1 = counts
   std::vector<float> sum, sum_squares, number;  ///< of the pixels to the left that count, by row
   double mean = 0;                              ///< grey value
+  double variance = 0;                          ///< mean square of `values`
   bool has_mask = false;                        ///< some pixels inside do not count
 
   std::ptrdiff_t place(int x, int y) const { return (y + margin) * stride + x + margin; }
@@ -81,6 +88,8 @@ struct CoarsePattern {
   struct Run {
     std::ptrdiff_t first, end;  ///< offsets in the same row
   };
+  /// Least mean square of the visible part, as a share of that of the pattern.
+  static constexpr float kLeastContrast = 0.15F;
   struct Part {
     float n = 0, t = 0, tt = 0;  ///< number of pixels, sum of t, sum of squares of its deviations
     float weight = 0;            ///< factor of the score; 0: the part has too little contrast
@@ -96,6 +105,9 @@ struct CoarsePattern {
 
 /// Demands of a coarse score.
 struct CoarseRules {
+  /// Share of a pattern that must be visible.
+  static constexpr float kLeastVisible = 0.45F;
+
   float least_variance = 0;   ///< of the image; with less contrast the score is low
   bool any_polarity = false;  ///< negative correlations count as positive ones
 };

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <dic/error.hpp>
 #include <numbers>
 #include <numeric>
+#include <tuple>
 
 #include "match/box.hpp"
 #include "match/loose_motion.hpp"
@@ -17,15 +17,14 @@ using pose::Freedom;
 
 constexpr double kDegree = std::numbers::pi / 180;
 constexpr double kPoseStep = 1.3;  ///< distance of neighbouring coarse poses at the template's rim, px
-constexpr int kTileRows = 32, kTileColumns = 62;  ///< places that one task searches
 /// Amount by which an exact copy's score may be too low.
 constexpr double kScoreRounding = 1e-6;
-constexpr int kPadded = 64 + 64;        ///< columns of a row of scores: the tile, its border, whole vectors
-constexpr int kMostCandidates = 600;    ///< of the coarsest level, but
-constexpr double kRise = 0.05;          ///< amount by which full resolution may raise a score
-constexpr int kFewCandidates = 16;      ///< where one match is searched near an earlier pose
-constexpr int kCandidatesPerMatch = 6;  ///< at least so many per match that is wanted
-constexpr int kFullContext = 12;        ///< px around an instance of which the spline is made
+constexpr int kMostCandidates = 600;       ///< of the coarsest level, but
+constexpr double kRise = 0.05;             ///< amount by which full resolution may raise a score
+constexpr int kFewCandidates = 16;         ///< where one match is searched near an earlier pose
+constexpr int kCandidatesPerMatch = 6;     ///< at least so many per match that is wanted
+constexpr std::size_t kMostTogether = 16;  ///< candidates that are measured at the same time
+constexpr int kFullContext = 12;           ///< px around an instance of which the spline is made
 constexpr double kNearlyAsGood =
     0.03;                             ///< loss of quality up to which another pose is looked at more closely
 constexpr double kLeastOfAll = 0.75;  ///< quality of a candidate that is refined with all pixels
@@ -64,85 +63,35 @@ ImageView part_of(ImageView image, int x, int y, int width, int height) {
   return image;
 }
 
-CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int margin) {
-  CoarseImage image;
-  image.width = from.width, image.height = from.height, image.margin = margin;
-  image.stride = from.width + 2 * margin + kPadded;
-  const std::size_t size = static_cast<std::size_t>(image.stride) * (from.height + 2 * margin);
-  for (auto* plane :
-       {&image.values, &image.squares, &image.counts, &image.sum, &image.sum_squares, &image.number})
-    plane->assign(size + kPadded, 0.0F);
-  double mean = 0;
-  for (const float v : from.values) mean += v;
-  mean /= static_cast<double>(std::max<std::size_t>(1, from.values.size()));
-  image.mean = mean;
-  for (int y = 0; y < from.height; ++y) {
-    const std::ptrdiff_t first = image.place(0, y);
-    double sum = 0, squares = 0, number = 0;
-    for (int x = 0; x < from.width; ++x) {
-      const bool counts = !mask || mask->row(y)[x] != 0;
-      image.has_mask |= !counts;
-      const float v = counts ? from.row(y)[x] - static_cast<float>(mean) : 0.0F;
-      image.values[first + x] = v;
-      image.squares[first + x] = v * v;
-      image.counts[first + x] = counts ? 1.0F : 0.0F;
-      image.sum[first + x] = static_cast<float>(sum);
-      image.sum_squares[first + x] = static_cast<float>(squares);
-      image.number[first + x] = static_cast<float>(number);
-      number += counts;
-      sum += v, squares += static_cast<double>(v) * v;
-    }
-    const std::ptrdiff_t behind = first + from.width, count = margin + kPadded;
-    std::fill_n(image.sum.begin() + behind, count, static_cast<float>(sum));
-    std::fill_n(image.sum_squares.begin() + behind, count, static_cast<float>(squares));
-    std::fill_n(image.number.begin() + behind, count, static_cast<float>(number));
-  }
-  return image;
-}
-
-double variance(const CoarseImage& image) {
-  double squares = 0;
-  for (const float s : image.squares) squares += s;
-  return squares / std::max(1.0, static_cast<double>(image.width) * image.height);
-}
-
-SampleImage sample_image(const FloatImage& image, const FloatImage* mask) {
-  return {.values = image.values.data(),
-          .stride = image.width,
-          .width = image.width,
-          .height = image.height,
-          .sampling = Sampling::bilinear,
-          .offset = 0,
-          .mask = mask ? mask->values.data() : nullptr};
-}
-
 }  // namespace
 
-SearchLimit::SearchLimit(std::stop_token stop, int timeout_ms) : stop_(std::move(stop)) {
-  if (timeout_ms > 0) end_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-}
-
-bool SearchLimit::is_over() const {
-  if (stop_.stop_requested()) throw Cancelled("Template matching was cancelled.");
-  return end_ && std::chrono::steady_clock::now() >= *end_;
-}
-
-ImagePyramid::ImagePyramid(ImageView image, ImageView mask, core::ThreadPool& pool)
-    : image_(image), levels_(1) {
-  if (mask.empty()) return;
-  masks_.push_back(float_image(mask, pool));
-  for (float& v : masks_[0].values) v = v != 0 ? 1.0F : 0.0F;
-}
-
-void ImagePyramid::require(int level, core::ThreadPool& pool) {
-  while (static_cast<int>(levels_.size()) <= level) {
-    levels_.push_back(levels_.size() == 1 ? reduced(image_, pool) : reduced(levels_.back(), pool));
-    if (!masks_.empty()) masks_.push_back(reduced_mask(masks_.back()));
+CoarsePoses PoseSearch::coarse_poses() const {
+  const TemplateLevel& top = template_.level(template_.top());
+  const double largest =
+      options_.scale_range ? options_.scale_range->max : *std::ranges::max_element(options_.scales);
+  const double rim = std::max(1.0, top.rim),
+               step = kPoseStep / (rim * std::sqrt(largest * least_scale(options_)));
+  CoarsePoses poses{.angles = {},
+                    .scales = options_.scales,
+                    .by_angle = options_.rotation_range.has_value(),
+                    .by_scale = options_.scale_range.has_value()};
+  if (options_.rotation_range) {
+    const double range =
+        std::min(360.0, options_.rotation_range->max - options_.rotation_range->min) * kDegree;
+    poses.full_circle = range > 2 * std::numbers::pi - 1e-9;
+    const int count = pose::pose_count(range, step);
+    for (int k = 0; k < count; ++k)
+      poses.angles.push_back(options_.rotation_range->min * kDegree +
+                             range * (poses.full_circle ? k : k + 0.5) / count);
+  } else {
+    for (const double degrees : options_.rotations) poses.angles.push_back(degrees * kDegree);
   }
-}
-
-void ImagePyramid::require_full(core::ThreadPool& pool) {
-  if (levels_[0].values.empty()) levels_[0] = float_image(image_, pool);
+  if (!options_.scale_range) return poses;
+  const double low = std::log(options_.scale_range->min), range = std::log(options_.scale_range->max) - low;
+  const int count = pose::pose_count(range, kPoseStep / rim);
+  poses.scales.clear();
+  for (int k = 0; k < count; ++k) poses.scales.push_back(std::exp(low + range * (k + 0.5) / count));
+  return poses;
 }
 
 PoseSearch::PoseSearch(const Template& source, const MatchOptions& options, core::ThreadPool& pool)
@@ -150,28 +99,14 @@ PoseSearch::PoseSearch(const Template& source, const MatchOptions& options, core
       pool_(pool),
       template_(source, least_scale(options), pool),
       freedom_(freedom_of(options)),
-      refiners_(pool.size()) {
-  const TemplateLevel& top = template_.level(template_.top());
-  const double largest =
-      options.scale_range ? options.scale_range->max : *std::ranges::max_element(options.scales);
-  const double rim = std::max(1.0, top.rim),
-               step = kPoseStep / (rim * std::sqrt(largest * least_scale(options)));
-  if (options.rotation_range) {
-    const double range = std::min(360.0, options.rotation_range->max - options.rotation_range->min) * kDegree;
-    full_circle_ = range > 2 * std::numbers::pi - 1e-9;
-    const int count = pose::pose_count(range, step);
-    for (int k = 0; k < count; ++k)
-      angles_.push_back(options.rotation_range->min * kDegree + range * (full_circle_ ? k : k + 0.5) / count);
-  } else {
-    for (const double degrees : options.rotations) angles_.push_back(degrees * kDegree);
-  }
-  if (options.scale_range) {
-    const double low = std::log(options.scale_range->min), range = std::log(options.scale_range->max) - low;
-    const int count = pose::pose_count(range, kPoseStep / rim);
-    for (int k = 0; k < count; ++k) scales_.push_back(std::exp(low + range * (k + 0.5) / count));
-  } else {
-    scales_ = options.scales;
-  }
+      poses_(coarse_poses()),
+      patterns_(poses_.count()),
+      refiners_(pool.size(), PoseRefiner(pool)) {}
+
+double PoseSearch::coarse_work(ImageView image) const {
+  const double places = static_cast<double>(image.width) * image.height / (1LL << 2 * template_.top());
+  const FloatImage& pattern = template_.level(template_.top()).values;
+  return places * poses_.count() * pattern.width * pattern.height;
 }
 
 double PoseSearch::top_threshold() const { return std::max(0.25, 0.6 * options_.threshold); }
@@ -182,109 +117,52 @@ double PoseSearch::threshold_at(int level) const {
   return options_.threshold * share;
 }
 
-std::vector<PoseSearch::Candidate> PoseSearch::coarse(const ImagePyramid& pyramid,
-                                                      const std::vector<int>& wanted, const Effort& effort) {
-  const SearchLimit& limit = effort.limit;
+/// The job of the coarsest level; its patterns are made if they are missing.
+CoarseSearch PoseSearch::coarse_search(ImagePyramid& pyramid, std::span<const int> wanted,
+                                       const Effort& effort) {
   const int level = template_.top();
-  const int poses = static_cast<int>(angles_.size() * scales_.size());
-  const int turns = static_cast<int>(angles_.size()), sizes = static_cast<int>(scales_.size());
-  const double largest = *std::ranges::max_element(scales_);
-  const int margin = static_cast<int>(std::ceil(largest * template_.level(level).rim)) + 2;
-  const CoarseImage image = coarse_image(pyramid.level(level), pyramid.mask(level), margin);
-  if (pattern_stride_ != image.stride) patterns_.assign(poses, {});
+  const double largest = *std::ranges::max_element(poses_.scales);
+  const CoarseImage& image =
+      pyramid.coarse(level, static_cast<int>(std::ceil(largest * template_.level(level).rim)) + 2);
+  if (pattern_stride_ != image.stride) patterns_.assign(poses_.count(), {});
   pattern_stride_ = image.stride;
   pool_.parallel_for(std::ssize(wanted), 1, [&](std::int64_t k, std::int64_t, int) {
     CoarsePattern& pattern = patterns_[wanted[k]];
     if (pattern.elements.empty())
-      pattern =
-          template_.coarse_pattern(angles_[wanted[k] % turns], scales_[wanted[k] / turns], image.stride);
+      pattern = template_.coarse_pattern(poses_.angle(wanted[k]), poses_.scale(wanted[k]), image.stride);
   });
-  std::vector<char> is_wanted(poses, 0);
-  for (const int p : wanted) is_wanted[p] = 1;
-  const CoarseRules rules{.least_variance = static_cast<float>(1e-3 * variance(image) + 1e-12),
-                          .any_polarity = options_.ignore_polarity};
-  const int tiles_x = (image.width + kTileColumns - 1) / kTileColumns;
-  const int tiles_y = (image.height + kTileRows - 1) / kTileRows;
-  const auto threshold = static_cast<float>(top_threshold());
-  constexpr int kRows = kTileRows + 2, kPlane = kRows * kPadded;
-  std::vector<std::vector<Candidate>> found(pool_.size());
-  std::vector<std::vector<float>> memory(pool_.size());
-  pool_.parallel_for(
-      static_cast<std::int64_t>(tiles_x) * tiles_y, 1, [&](std::int64_t tile, std::int64_t, int worker) {
-        if (limit.is_over()) return;
-        std::vector<float>& scores = memory[worker];
-        scores.resize(static_cast<std::size_t>(poses) * kPlane);
-        // Places -1 .. rows and -1 .. columns of the tile: its border decides about local maxima.
-        const int x0 = static_cast<int>(tile % tiles_x) * kTileColumns - 1;
-        const int y0 = static_cast<int>(tile / tiles_x) * kTileRows - 1;
-        const int rows = std::min(kRows, image.height - y0 + 1),
-                  columns = std::min(kTileColumns + 2, image.width - x0 + 1);
-        for (const int p : wanted) {
-          float* plane = scores.data() + static_cast<std::ptrdiff_t>(p) * kPlane;
-          for (int j = 0; j < rows; ++j)
-            correlate_row(image, patterns_[p], x0, y0 + j, columns, rules, plane + j * kPadded);
-          if (p % 16 == 15 && limit.is_over()) return;
-        }
-        const auto is_highest = [&](int p, int at, float value, bool earlier) {
-          if (!is_wanted[p]) return true;
-          const float* plane = scores.data() + static_cast<std::ptrdiff_t>(p) * kPlane + at;
-          for (int j = -1; j <= 1; ++j)
-            for (int i = -1; i <= 1; ++i) {
-              const float other = plane[j * kPadded + i];
-              if (other > value || (other == value && earlier)) return false;
-            }
-          return true;
-        };
-        const auto is_maximum = [&](int p, int at, float value) {
-          const float* plane = scores.data() + static_cast<std::ptrdiff_t>(p) * kPlane + at;
-          for (int j = -1; j <= 1; ++j)
-            for (int i = -1; i <= 1; ++i)
-              if (plane[j * kPadded + i] > value) return false;
-          if (!options_.rotation_range && !options_.scale_range) return true;
-          const int turn = p % turns, size = p / turns;
-          if (options_.rotation_range && turns > 2) {
-            const bool has_before = turn > 0 || full_circle_, has_after = turn + 1 < turns || full_circle_;
-            const int before = size * turns + (turn + turns - 1) % turns,
-                      after = size * turns + (turn + 1) % turns;
-            if (has_before && !is_highest(before, at, value, true)) return false;
-            if (has_after && !is_highest(after, at, value, false)) return false;
-          }
-          if (options_.scale_range && size > 0 && !is_highest(p - turns, at, value, true)) return false;
-          return !options_.scale_range || size + 1 == sizes || is_highest(p + turns, at, value, false);
-        };
-        for (const int p : wanted) {
-          const float* plane = scores.data() + static_cast<std::ptrdiff_t>(p) * kPlane;
-          for (int j = 1; j + 1 < rows; ++j)
-            for (int i = 1; i + 1 < columns; ++i) {
-              const float value = plane[j * kPadded + i];
-              if (!(value >= threshold) || !is_maximum(p, j * kPadded + i, value)) continue;
-              const pose::Warp warp =
-                  pose::similarity(x0 + i, y0 + j, angles_[p % turns], scales_[p / turns]);
-              found[worker].push_back({.warp = pose::from_level(warp, level),
-                                       .score = value,
-                                       .angle = p % turns,
-                                       .scale = p / turns});
-            }
-        }
-      });
-  std::vector<Candidate> all;
-  for (const auto& part : found) all.insert(all.end(), part.begin(), part.end());
-  std::ranges::sort(all, [](const Candidate& a, const Candidate& b) {
+  return {.source = &template_,
+          .poses = &poses_,
+          .wanted = wanted,
+          .patterns = patterns_,
+          .image = &image,
+          .rules = {.least_variance = static_cast<float>(1e-3 * image.variance + 1e-12),
+                    .any_polarity = options_.ignore_polarity},
+          .threshold = static_cast<float>(top_threshold()),
+          .most = effort.is_fast
+                      ? kFewCandidates
+                      : std::size_t(std::max(kMostCandidates, kCandidatesPerMatch * options_.max_matches))};
+}
+
+/// The best maxima as candidates.
+std::vector<PoseSearch::Candidate> PoseSearch::candidates_of(CoarseSearch& search) const {
+  std::vector<CoarseMaximum>& found = search.found;
+  std::ranges::sort(found, [](const CoarseMaximum& a, const CoarseMaximum& b) {
     if (a.score != b.score) return a.score > b.score;
-    if (a.warp.center_y != b.warp.center_y) return a.warp.center_y < b.warp.center_y;
-    if (a.warp.center_x != b.warp.center_x) return a.warp.center_x < b.warp.center_x;
-    return a.angle < b.angle;
+    return std::tie(a.y, a.x, a.pose) < std::tie(b.y, b.x, b.pose);
   });
-  const std::size_t most =
-      effort.is_fast ? kFewCandidates : std::max(kMostCandidates, kCandidatesPerMatch * options_.max_matches);
-  if (all.size() > most) all.resize(most);
-  pool_.parallel_for(std::ssize(all), 1, [&](std::int64_t k, std::int64_t, int) {
-    const pose::Warp place = pose::at_level(all[k].warp, level);
-    const CoarseLine line = line_at(image, patterns_[all[k].scale * turns + all[k].angle],
-                                    static_cast<int>(std::lround(place.center_x)),
-                                    static_cast<int>(std::lround(place.center_y)), rules);
-    all[k].gain = line.gain, all[k].offset = line.offset;
-  });
+  if (found.size() > search.most) found.resize(search.most);
+  std::vector<Candidate> all;
+  for (const CoarseMaximum& m : found) {
+    const CoarseLine line = line_at(*search.image, patterns_[m.pose], m.x, m.y, search.rules);
+    const pose::Warp warp = pose::similarity(m.x, m.y, poses_.angle(m.pose), poses_.scale(m.pose));
+    all.push_back({.warp = pose::from_level(warp, template_.top()),
+                   .score = m.score,
+                   .gain = line.gain,
+                   .offset = line.offset,
+                   .angle = m.pose % poses_.turns(),
+                   .scale = m.pose / poses_.turns()});
+  }
   // The line of a part hides what does not fit at the first pose, also where only the pose is wrong: such
   // candidates are refined with all pixels as well.
   for (std::size_t k = 0, n = all.size(); k < n; ++k) {
@@ -323,55 +201,68 @@ void PoseSearch::drop_duplicates(std::vector<Candidate>& candidates, int level) 
 }
 
 RefinementPlan PoseSearch::plan_at(int level, const SearchLimit& limit) const {
-  return {.freedom = freedom_,
-          .any_polarity = options_.ignore_polarity,
-          .robust_from = level == template_.top() ? 4 : 1,
-          .most_steps = 10,
-          .tolerance = 0.05,
-          .rim = template_.level(level).rim,
-          .stop = limit.stop()};
+  return {{.freedom = freedom_,
+           .any_polarity = options_.ignore_polarity,
+           .robust_from = level == template_.top() ? 4 : 1,
+           .most_steps = 10,
+           .tolerance = 0.05,
+           .rim = template_.level(level).rim},
+          limit.stop()};
 }
 
-void PoseSearch::refine_level(const ImagePyramid& image, int level, std::vector<Candidate>& candidates,
-                              const Effort& effort) {
-  const SearchLimit& limit = effort.limit;
-  const TemplateLevel& source = template_.level(level);
-  const bool is_top = level == template_.top();
-  const RefinementPlan plan = plan_at(level, limit);
-  const SampleImage from = sample_image(image.level(level), image.mask(level));
-  pool_.parallel_for(std::ssize(candidates), 1, [&](std::int64_t k, std::int64_t, int worker) {
+/// Takes the fits of a level over; keeps the best candidates.
+void PoseSearch::take_fits(int level, std::span<const LevelFit> fits,
+                           std::vector<Candidate>& candidates) const {
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
     Candidate& c = candidates[k];
+    const pose::Fit& fit = fits[k].fit;
     c.score = -1;
-    if (limit.is_over()) return;
-    RefinementPlan mine = plan;
-    mine.gain = c.gain, mine.offset = c.offset;
-    const PoseFit fit = refiners_[worker].refine(from, source.pixels, pose::at_level(c.warp, level), mine);
-    if (!fit.valid) return;
+    if (!fit.valid) continue;
     c.warp = pose::from_level(fit.warp, level);
     // Without hidden pixels the correlation is high, so that less is background.
-    if (c.of_all && fit.quality < kLeastOfAll) return;
+    if (c.of_all && fit.quality < kLeastOfAll) continue;
     c.score = fit.quality;
     c.gain = fit.gain, c.offset = fit.offset;
-    PoseFit full = fit;
-    full.warp = c.warp;
     // At the last level before full resolution, which is the dearest, it is known what the structure will
     // cost at least.
-    if (level == 1)
-      c.score *= std::min(1.0, structure({image, effort, refiners_[worker]}, full) / kStructure);
-  });
+    if (level == 1) c.score *= std::min(1.0, agreement(fits[k].structure) / kStructure);
+  }
   std::ranges::stable_sort(candidates,
                            [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   const double least = threshold_at(level);
   const auto end = std::ranges::find_if(candidates, [&](const Candidate& c) { return !(c.score >= least); });
   candidates.erase(end, candidates.end());
   drop_duplicates(candidates, level);
-  const std::size_t most = std::max(is_top ? 200 : 80, 3 * options_.max_matches);
+  const std::size_t most = std::max(level == template_.top() ? 200 : 80, 3 * options_.max_matches);
   if (candidates.size() > most) candidates.resize(most);
+}
+
+/// Refines the candidates of all runs at a level.
+void PoseSearch::refine_level(std::span<Run> runs, int level, const Setting& setting) {
+  std::vector<LevelStart> starts;
+  for (const Run& run : runs) {
+    if (level > run.search->template_.top()) continue;
+    RefinementPlan plan = run.search->plan_at(level, setting.limit);
+    for (const Candidate& c : run.candidates) {
+      plan.gain = c.gain, plan.offset = c.offset;
+      starts.push_back({&run.search->template_, pose::at_level(c.warp, level), plan});
+    }
+  }
+  if (starts.empty()) return;
+  std::vector<LevelFit> fits(starts.size());
+  setting.backend.fit(level, starts, fits, setting.limit);
+  std::span<const LevelFit> rest = fits;
+  for (Run& run : runs) {
+    if (level > run.search->template_.top()) continue;
+    const std::size_t count = run.candidates.size();
+    run.search->take_fits(level, rest.first(count), run.candidates);
+    rest = rest.subspan(count);
+  }
 }
 
 bool PoseSearch::is_in_range(const pose::Warp& warp) const {
   const double slack = kMinutePixels / template_.level(0).rim;
-  if (options_.rotation_range && !full_circle_) {
+  if (options_.rotation_range && !poses_.full_circle) {
     const double middle = (options_.rotation_range->min + options_.rotation_range->max) / 2 * kDegree;
     const double half = (options_.rotation_range->max - options_.rotation_range->min) / 2 * kDegree;
     if (std::abs(std::remainder(pose::rotation_of(warp) - middle, 2 * std::numbers::pi)) > half + slack)
@@ -492,15 +383,15 @@ std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial,
   const bool is_fast = trial.effort.is_fast;
   const FullWindow window(trial.image, reach_of(candidate.warp, trial.image.image()), is_fast, pool_);
   if (window.is_empty()) return std::nullopt;
-  RefinementPlan plan{.freedom = freedom_,
-                      .any_polarity = options_.ignore_polarity,
-                      .most_steps = 10,
-                      .tolerance = 0.02,
-                      .rim = template_.level(0).rim,
-                      .most_motion = 4,
-                      .gain = candidate.gain,
-                      .offset = candidate.offset,
-                      .stop = trial.effort.limit.stop()};
+  RefinementPlan plan{{.freedom = freedom_,
+                       .any_polarity = options_.ignore_polarity,
+                       .most_steps = 10,
+                       .tolerance = 0.02,
+                       .rim = template_.level(0).rim,
+                       .most_motion = 4,
+                       .gain = candidate.gain,
+                       .offset = candidate.offset},
+                      trial.effort.limit.stop()};
   PoseFit fit = refine_window(window.samples(), window.to_window(candidate.warp), trial, plan);
   if (!fit.valid) return std::nullopt;
   const PixelList& last = is_fast && template_.many().count > 0 ? template_.many() : template_.full();
@@ -526,6 +417,10 @@ double PoseSearch::structure(const Trial& trial, const PoseFit& fit) const {
   there.warp = pose::at_level(fit.warp, level);
   const SampleImage from = sample_image(trial.image.level(level), trial.image.mask(level));
   const double correlation = trial.refiner.gradient_correlation(from, template_.level(level).pixels, there);
+  return agreement(correlation);
+}
+
+double PoseSearch::agreement(double correlation) const {
   return options_.ignore_polarity ? std::abs(correlation) : std::max(0.0, correlation);
 }
 
@@ -700,33 +595,38 @@ std::optional<Match> PoseSearch::finish(const Trial& trial, const Candidate& can
   return match;
 }
 
-MatchResult PoseSearch::find(ImagePyramid& image, const Match& pose, const SearchLimit& limit) {
-  std::vector<int> all(angles_.size() * scales_.size());
-  std::iota(all.begin(), all.end(), 0);
-  return find(image, pose, all, {limit, options_.max_matches});
+std::vector<MatchResult> PoseSearch::find_all(std::span<const Request> requests, const Setting& setting) {
+  std::vector<Run> runs;
+  for (const Request& request : requests) {
+    Run run{request.search, request.pose};
+    run.wanted.resize(run.search->poses_.count());
+    std::iota(run.wanted.begin(), run.wanted.end(), 0);
+    runs.push_back(std::move(run));
+  }
+  return find(runs, setting, {setting.limit, requests.front().search->options_.max_matches});
 }
 
-MatchResult PoseSearch::find_near(ImagePyramid& image, const Match& last, const SearchLimit& limit) {
+MatchResult PoseSearch::find_near(const Match& last, const Setting& setting) {
   constexpr double kNear = 1.6;  // coarse poses to each side
   const double rim = std::max(1.0, template_.level(template_.top()).rim), near = kNear * kPoseStep / rim;
-  std::vector<int> poses;
-  for (std::size_t s = 0; s < scales_.size(); ++s)
-    for (std::size_t a = 0; a < angles_.size(); ++a) {
-      const double turn = std::remainder(angles_[a] - last.rotation_deg * kDegree, 2 * std::numbers::pi);
-      const bool is_near = (!options_.rotation_range || std::abs(turn) <= near) &&
-                           (!options_.scale_range || std::abs(std::log(scales_[s] / last.scale)) <= near);
-      if (is_near) poses.push_back(static_cast<int>(s * angles_.size() + a));
-    }
-  return find(image, last, poses, {limit, 1, true});
+  Run run{this, last};
+  for (int p = 0; p < poses_.count(); ++p) {
+    const double turn = std::remainder(poses_.angle(p) - last.rotation_deg * kDegree, 2 * std::numbers::pi);
+    const bool is_near = (!options_.rotation_range || std::abs(turn) <= near) &&
+                         (!options_.scale_range || std::abs(std::log(poses_.scale(p) / last.scale)) <= near);
+    if (is_near) run.wanted.push_back(p);
+  }
+  return find({&run, 1}, setting, {setting.limit, 1, true}).front();
 }
 
-/// Takes the next candidates, at most one per thread, that are not at the pose of an accepted match and do
+/// Takes the next candidates, at most `most`, that are not at the pose of an accepted match and do
 /// not overlap one which they cannot surpass.
 std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Candidate>& candidates,
-                                                          std::size_t& next, const Match& pose,
+                                                          std::size_t& next, std::size_t most,
+                                                          const Match& pose,
                                                           const std::vector<Match>& accepted) const {
   std::vector<Candidate> batch;
-  for (; next < candidates.size() && static_cast<int>(batch.size()) < pool_.size(); ++next) {
+  for (; next < candidates.size() && batch.size() < most; ++next) {
     const Candidate& candidate = candidates[next];
     const bool is_known = std::ranges::any_of(accepted, [&](const Match& m) {
       const pose::Warp known = pose::similarity(m.center_x, m.center_y, m.rotation_deg * kDegree, m.scale);
@@ -742,23 +642,46 @@ std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Cand
   return batch;
 }
 
-MatchResult PoseSearch::find(ImagePyramid& image, const Match& pose, const std::vector<int>& poses,
-                             const Effort& effort) {
+std::vector<MatchResult> PoseSearch::find(std::span<Run> runs, const Setting& setting, const Effort& effort) {
+  int top = 0;
+  for (const Run& run : runs) {
+    const int level = run.search->template_.top();
+    if (level == 0) setting.image.require_full(setting.pool);
+    top = std::max(top, level);
+  }
+  setting.backend.set_image(setting.image, top);
+  std::vector<CoarseSearch> coarse;
+  for (Run& run : runs) coarse.push_back(run.search->coarse_search(setting.image, run.wanted, effort));
+  setting.backend.find_maxima(coarse, setting.limit);
+  setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
+    runs[k].candidates = runs[k].search->candidates_of(coarse[k]);
+  });
+  for (Run& run : runs)
+    if (!run.candidates.empty()) run.result.best_score = run.candidates.front().score;
+  for (int level = top; level >= 1; --level) refine_level(runs, level, setting);
+  setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
+    runs[k].search->measure(runs[k], setting.image, effort);
+  });
+  std::vector<MatchResult> results;
+  for (Run& run : runs) results.push_back(std::move(run.result));
+  return results;
+}
+
+/// Measures the candidates in order until no other one can be among the best.
+void PoseSearch::measure(Run& run, const ImagePyramid& image, const Effort& effort) {
   const SearchLimit& limit = effort.limit;
-  MatchResult result;
-  image.require(template_.top(), pool_);
-  if (template_.top() == 0) image.require_full(pool_);
-  std::vector<Candidate> candidates = coarse(image, poses, effort);
-  if (!candidates.empty()) result.best_score = candidates.front().score;
-  for (int level = template_.top(); level >= 1 && !candidates.empty(); --level)
-    refine_level(image, level, candidates, effort);
+  const std::vector<Candidate>& candidates = run.candidates;
+  MatchResult& result = run.result;
   std::vector<Match> found;
   double best = -1;
-  for (std::size_t next = 0; next < candidates.size() && !limit.is_over();) {
-    const std::vector<Candidate> batch = next_batch(candidates, next, pose, result.matches);
+  // The best candidates are mostly those that are wanted; others are worth measuring at the same time.
+  std::size_t most = std::min<std::size_t>(effort.matches, kMostTogether);
+  for (std::size_t next = 0; next < candidates.size() && !limit.is_over();
+       most = std::min(2 * most, kMostTogether)) {
+    const std::vector<Candidate> batch = next_batch(candidates, next, most, run.pose, result.matches);
     std::vector<std::optional<Match>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
-      if (!limit.is_over()) matches[k] = finish({image, effort, refiners_[worker]}, batch[k], pose);
+      if (!limit.is_over()) matches[k] = finish({image, effort, refiners_[worker]}, batch[k], run.pose);
     });
     for (const auto& match : matches) {
       if (!match) continue;
@@ -773,7 +696,6 @@ MatchResult PoseSearch::find(ImagePyramid& image, const Match& pose, const std::
   }
   if (best > -1) result.best_score = best;
   result.timed_out = limit.is_over();
-  return result;
 }
 
 }  // namespace dic::match

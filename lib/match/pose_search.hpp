@@ -1,47 +1,13 @@
 #pragma once
 
-#include <chrono>
 #include <dic/match.hpp>
-#include <memory>
 #include <optional>
-#include <stop_token>
+#include <span>
 #include <vector>
 
-#include "match/pose_refinement.hpp"
-#include "match/pose_template.hpp"
+#include "match/pose_backend.hpp"
 
 namespace dic::match {
-
-/// Ends a search: by an exception when the caller asks, or quietly when its time is over.
-class SearchLimit {
- public:
-  SearchLimit(std::stop_token stop, int timeout_ms);
-  /// True once the time is over. Throws Cancelled.
-  bool is_over() const;
-  const std::stop_token& stop() const { return stop_; }
-
- private:
-  std::stop_token stop_;
-  std::optional<std::chrono::steady_clock::time_point> end_;
-};
-
-/// An image and its reduced copies.
-class ImagePyramid {
- public:
-  /// mask: empty, or of the image's size, non-zero = the pixel counts.
-  ImagePyramid(ImageView image, ImageView mask, core::ThreadPool& pool);
-  /// Makes the levels up to this one.
-  void require(int level, core::ThreadPool& pool);
-  const ImageView& image() const { return image_; }
-  /// Level 0 is only there after require_full().
-  const FloatImage& level(int level) const { return levels_[level]; }
-  const FloatImage* mask(int level) const { return masks_.empty() ? nullptr : &masks_[level]; }
-  void require_full(core::ThreadPool& pool);
-
- private:
-  ImageView image_;
-  std::vector<FloatImage> levels_, masks_;
-};
 
 /// Pixels left .. right - 1 and top .. bottom - 1.
 struct Rectangle {
@@ -55,11 +21,26 @@ class PoseSearch {
   /// options and pool must outlive this object.
   PoseSearch(const Template& source, const MatchOptions& options, core::ThreadPool& pool);
 
-  /// `pose`: template index and size, which the matches take over.
-  MatchResult find(ImagePyramid& image, const Match& pose, const SearchLimit& limit);
+  /// Number of products of the coarsest level.
+  double coarse_work(ImageView image) const;
+
+  /// A template to find; `pose`: its index and size, which the matches take over.
+  struct Request {
+    PoseSearch* search;
+    Match pose;
+  };
+  /// Where a search runs.
+  struct Setting {
+    ImagePyramid& image;
+    PoseBackend& backend;
+    core::ThreadPool& pool;
+    const SearchLimit& limit;
+  };
+  /// Searches several templates at the same time. One result per request.
+  static std::vector<MatchResult> find_all(std::span<const Request> requests, const Setting& setting);
   /// Searches around the angle and scale of an earlier match only. Large templates count with some of their
   /// pixels, so that an image of a sequence costs milliseconds.
-  MatchResult find_near(ImagePyramid& image, const Match& last, const SearchLimit& limit);
+  MatchResult find_near(const Match& last, const Setting& setting);
 
  private:
   struct Candidate {
@@ -92,13 +73,22 @@ class PoseSearch {
     double score = -1;
   };
 
-  MatchResult find(ImagePyramid& image, const Match& pose, const std::vector<int>& poses,
-                   const Effort& effort);
-  /// poses: indices of the coarse poses, by scale, then angle.
-  std::vector<Candidate> coarse(const ImagePyramid& image, const std::vector<int>& poses,
-                                const Effort& effort);
-  void refine_level(const ImagePyramid& image, int level, std::vector<Candidate>& candidates,
-                    const Effort& effort);
+  /// The search of one template in one image.
+  struct Run {
+    PoseSearch* search;
+    Match pose;
+    std::vector<int> wanted{};  ///< coarse poses
+    std::vector<Candidate> candidates{};
+    MatchResult result{};
+  };
+
+  static std::vector<MatchResult> find(std::span<Run> runs, const Setting& setting, const Effort& effort);
+  static void refine_level(std::span<Run> runs, int level, const Setting& setting);
+  CoarsePoses coarse_poses() const;
+  CoarseSearch coarse_search(ImagePyramid& pyramid, std::span<const int> wanted, const Effort& effort);
+  std::vector<Candidate> candidates_of(CoarseSearch& search) const;
+  void take_fits(int level, std::span<const LevelFit> fits, std::vector<Candidate>& candidates) const;
+  void measure(Run& run, const ImagePyramid& image, const Effort& effort);
   std::optional<Match> finish(const Trial& trial, const Candidate& candidate, const Match& pose) const;
   Rectangle reach_of(const pose::Warp& warp, const ImageView& image) const;
   PoseFit refine_window(const SampleImage& from, const pose::Warp& start, const Trial& trial,
@@ -115,9 +105,11 @@ class PoseSearch {
   PoseFit fit_at(const Trial& trial, int level, const pose::Warp& start, const RefinementPlan& plan) const;
   RefinementPlan plan_at(int level, const SearchLimit& limit) const;
   double structure(const Trial& trial, const PoseFit& fit) const;
+  double agreement(double correlation) const;
   Match match_at(const pose::Warp& warp, const Candidate& candidate, const Match& pose) const;
   std::vector<Candidate> next_batch(const std::vector<Candidate>& candidates, std::size_t& next,
-                                    const Match& pose, const std::vector<Match>& accepted) const;
+                                    std::size_t most, const Match& pose,
+                                    const std::vector<Match>& accepted) const;
   void drop_duplicates(std::vector<Candidate>& candidates, int level) const;
   bool is_in_range(const pose::Warp& warp) const;
   double top_threshold() const;
@@ -127,9 +119,8 @@ class PoseSearch {
   core::ThreadPool& pool_;
   PoseTemplate template_;
   pose::Freedom freedom_;
-  std::vector<double> angles_, scales_;  ///< coarse poses, radians and factors
-  bool full_circle_ = false;
-  std::vector<CoarsePattern> patterns_;  ///< by scale, then angle, for `pattern_stride_`
+  CoarsePoses poses_;
+  std::vector<CoarsePattern> patterns_;  ///< by pose, for `pattern_stride_`
   std::ptrdiff_t pattern_stride_ = 0;
   std::vector<PoseRefiner> refiners_;  ///< one per thread
 };

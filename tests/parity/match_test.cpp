@@ -93,5 +93,123 @@ TEST_P(MatchOn, AgreesWithTheCpuOnSeveralTurnedMatchesWithAMask) {
   expect_same_matches(other, find(wanted, image, options, "cpu"));
 }
 
+// --- any pose ---
+
+/// A speckle whose structures survive reduced images, turned and scaled about its centre.
+Image turned_speckle(int width, int height, double blob, unsigned seed, double degrees, double scale) {
+  const test::Speckle speckle(width, height, blob, seed, 40);
+  const double c = std::cos(degrees * 0.017453292519943295) / scale,
+               s = std::sin(degrees * 0.017453292519943295) / scale;
+  const double cx = (width - 1) / 2.0, cy = (height - 1) / 2.0;
+  return test::converted<std::uint8_t>(
+      test::image_of(width, height,
+                     [&](int x, int y) {
+                       const double dx = x - cx, dy = y - cy;
+                       return test::grey_of(speckle(cx + c * dx + s * dy, cy - s * dx + c * dy));
+                     }),
+      ScalarType::u8);
+}
+
+ImageView part_of(const Image& image, int x, int y, int width, int height) {
+  ImageView view = image;
+  view.data = image.row<std::uint8_t>(y) + x;
+  view.width = width, view.height = height;
+  return view;
+}
+
+void expect_same_poses(const MatchResult& other, const MatchResult& cpu) {
+  ASSERT_EQ(other.matches.size(), cpu.matches.size());
+  for (std::size_t i = 0; i < cpu.matches.size(); ++i) {
+    const Match &a = other.matches[i], &b = cpu.matches[i];
+    SCOPED_TRACE(testing::Message() << "match " << i << " at " << b.center_x << ", " << b.center_y);
+    EXPECT_EQ(a.template_index, b.template_index);
+    EXPECT_NEAR(a.center_x, b.center_x, 1e-3);
+    EXPECT_NEAR(a.center_y, b.center_y, 1e-3);
+    EXPECT_NEAR(std::remainder(a.rotation_deg - b.rotation_deg, 360), 0, 2e-3);
+    EXPECT_NEAR(a.scale, b.scale, 2e-5);
+    EXPECT_NEAR(a.score, b.score, 1e-3);
+    EXPECT_NEAR(a.visible, b.visible, 2e-3);
+    EXPECT_NEAR(a.sigma_x, b.sigma_x, 1e-3 + 0.02 * b.sigma_x);
+  }
+}
+
+struct PoseCase {
+  const char* name;
+  int width, height, template_width, template_height;
+  double blob, degrees, scale;
+  int templates = 1, matches = 1;
+  bool masked = false, image_mask = false, polarity = false, narrow = false;
+};
+
+class PosesOn : public testing::TestWithParam<PoseCase> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, PosesOn,
+    testing::Values(PoseCase{"small", 320, 240, 44, 40, 4, 33, 1},
+                    PoseCase{"scaled", 301, 277, 60, 52, 5, -120, 1.12},
+                    PoseCase{"large", 900, 700, 260, 180, 16, 77, 0.9},
+                    PoseCase{"several", 400, 400, 48, 48, 4, 150, 1, 7},
+                    PoseCase{"sizes", 500, 300, 64, 40, 5, 12, 1.05, 3, 4},
+                    PoseCase{"masked", 320, 320, 61, 61, 5, 45, 1, 2, 1, true},
+                    PoseCase{"image_mask", 320, 260, 56, 56, 5, 45, 1, 1, 1, false, true},
+                    PoseCase{"polarity", 320, 260, 56, 50, 5, -15, 1, 1, 2, false, false, true},
+                    PoseCase{"narrow", 320, 260, 56, 50, 5, 20, 1, 1, 1, false, false, false, true}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(PosesOn, CudaAgreesWithTheCpu) {
+  test::skip_without_device_of("cuda");
+  const PoseCase& c = GetParam();
+  const Image before = turned_speckle(c.width, c.height, c.blob, 3, 0, 1);
+  const Image after = turned_speckle(c.width, c.height, c.blob, 3, c.degrees, c.scale);
+  std::vector<ImageView> templates, masks;
+  Image mask({c.template_width, c.template_height}, ScalarType::u8);
+  for (int y = 0; y < c.template_height; ++y)
+    for (int x = 0; x < c.template_width; ++x)
+      mask.row<std::uint8_t>(y)[x] =
+          std::hypot(x - c.template_width / 2.0, y - c.template_height / 2.0) < c.template_width / 2.0;
+  for (int k = 0; k < c.templates; ++k) {
+    // The first one is cut by the border of the turned image in some cases.
+    const int x = (c.width - c.template_width) / 2 + (k % 3 - 1) * c.width / 8,
+              y = (c.height - c.template_height) / 2 + k * c.height / 40;
+    templates.push_back(part_of(before, x, y, c.template_width, c.template_height));
+    if (c.masked) masks.push_back(mask);
+  }
+  MatchOptions options;
+  options.max_matches = c.matches;
+  options.threshold = c.matches > 1 ? 0.4 : 0.5;
+  options.ignore_polarity = c.polarity;
+  options.rotation_range = c.narrow ? PoseRange{c.degrees - 30, c.degrees + 20} : PoseRange{-180, 180};
+  if (c.scale != 1) options.scale_range = {0.8, 1.25};
+  Image image_mask({c.width, c.height}, ScalarType::u8);
+  for (int y = 0; y < c.height; ++y)
+    for (int x = 0; x < c.width; ++x) image_mask.row<std::uint8_t>(y)[x] = std::hypot(x - 190, y - 120) > 14;
+  const ImageView counts = c.image_mask ? ImageView(image_mask) : ImageView{};
+  const auto found_on = [&](const char* device) {
+    options.device = device;
+    Matcher matcher(templates, options, masks);
+    const MatchResult first = matcher.find(after, {}, counts);
+    expect_same_poses(matcher.find(after, {}, counts), first);  // buffers are used again
+    return first;
+  };
+  const MatchResult cpu = found_on("cpu"), gpu = found_on("cuda");
+  EXPECT_GE(cpu.matches.size(), static_cast<std::size_t>(c.templates));
+  expect_same_poses(gpu, cpu);
+}
+
+TEST(Poses, OfOneTemplateOfSeveralAreThoseOfAll) {
+  test::skip_without_device_of("cuda");
+  const Image before = turned_speckle(300, 300, 4, 8, 0, 1), after = turned_speckle(300, 300, 4, 8, 66, 1);
+  const std::vector<ImageView> templates = {
+      part_of(before, 100, 110, 44, 44), part_of(before, 150, 90, 44, 44), part_of(before, 120, 150, 60, 30)};
+  MatchOptions options;
+  options.rotation_range = {-180, 180};
+  options.device = "cuda";
+  Matcher matcher(templates, options);
+  MatchResult one_by_one;
+  for (int k = 0; k < matcher.templates(); ++k) one_by_one.add(matcher.find_template(k, after));
+  ASSERT_EQ(one_by_one.matches.size(), 3u);
+  expect_same_poses(matcher.find(after), one_by_one);
+}
+
 }  // namespace
 }  // namespace dic

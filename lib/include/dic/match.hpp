@@ -33,7 +33,7 @@ struct MatchOptions {
   std::vector<double> scales = {1};     ///< scales of the template, > 0; at least one
   /// Angles, degrees, within which the rotation is searched and measured, instead of `rotations`; a range of
   /// 360 degrees or more is any angle. With a range of angles or scales, `method` must be zncc, and parts
-  /// that the image's border cuts are found down to half of the template. Such a search runs on the CPU.
+  /// that the image's border cuts are found down to half of the template. A GPU does all but the last level.
   std::optional<PoseRange> rotation_range;
   std::optional<PoseRange> scale_range;  ///< scales, > 0, to search and measure, instead of `scales`
   bool affine = false;                   ///< a search of poses also fits shear and aspect ratio at the end
@@ -102,8 +102,9 @@ class Matcher {
 
   /// Finds all matches of every template in the image. For zncc and ncc, which do not depend on the grey
   /// scale, template and image may have different element types. image_mask: empty, or of the image's size,
-  /// any type; pixels where it is zero do not count (only with ranges of poses). Throws UsageError (a template
-  /// larger than the image, element types that cannot be compared, a mask of another size), Cancelled.
+  /// any type; pixels where it is zero do not count (only with ranges of poses). Throws UsageError (a
+  /// template larger than the image, element types that cannot be compared, a mask of another size),
+  /// Cancelled.
   DIC_API MatchResult find(ImageView image, std::stop_token stop = {}, ImageView image_mask = {});
   /// Finds the matches of one template. template_index: from 0; an invalid one throws UsageError. Throws as
   /// `find` does.

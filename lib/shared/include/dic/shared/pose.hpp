@@ -17,7 +17,13 @@ struct Warp {
 
 /// The rotation (positive from x towards y) and scale about a centre.
 DIC_HOST_DEVICE inline Warp similarity(double center_x, double center_y, double radians, double scale) {
-  const double c = scale * std::cos(radians), s = scale * std::sin(radians);
+#ifdef __CUDA_ARCH__
+  double c, s;  // sin and cos of any angle would need local memory
+  sincospi(radians * 0.31830988618379067154, &s, &c);
+#else
+  double c = std::cos(radians), s = std::sin(radians);
+#endif
+  c *= scale, s *= scale;
   return {c, -s, s, c, center_x, center_y};
 }
 

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/kernels/device.hpp>
+#include <dic/kernels/image.hpp>
+#include <dic/shared/image_view.hpp>
+#include <dic/shared/pose_fit.hpp>
+
+/// The search of templates at any pose: image pyramid, correlation of many patterns at the coarsest level,
+/// fits.
+namespace dic::kernels {
+
+/// Queues halving an image: pixel i covers pixels 2i and 2i + 1, low-passed by (1, 3, 3, 1) / 8. An odd last
+/// row or column is left out. out: packed rows.
+void launch_pose_reduced(const DeviceImage& in, ScalarType type, float* out, StreamHandle stream);
+/// Queues halving a packed mask: a pixel is 1 where the four that it covers are, and 0 elsewhere.
+void launch_pose_reduced_mask(const DeviceImage& in, float* out, StreamHandle stream);
+
+/// An image in device memory with a margin in which nothing counts. Pointers point to the pixel (0, 0).
+struct CoarsePlane {
+  const float* values = nullptr;  ///< grey value minus the mean; 0 where the pixel does not count
+  const float* counts = nullptr;  ///< 1 = counts
+  int stride = 0;                 ///< elements from row to row
+  int margin = 0;                 ///< px on each side, at least `CoarsePatterns::reach` + 1
+  int width = 0, height = 0;
+  bool has_mask = false;  ///< some pixels inside do not count
+};
+
+/// Parts of a pattern, see match/pose_kernels.hpp: all of its 3 x 3 blocks, and all but those at one side.
+constexpr int kPatternBlocks = 9, kPatternParts = 5;
+
+/// Templates whose patterns cover the same pixels at each pose. All pointers are to device memory.
+struct CoarsePatterns {
+  static constexpr int kLanes = 4;  ///< templates that one thread correlates at a time
+
+  struct Offset {
+    std::int16_t x, y;  ///< from the template's centre, px
+  };
+  struct Extent {
+    std::int16_t left, right, top, bottom;
+  };
+  /// A part of one template at one pose.
+  struct Part {
+    float mean = 0;    ///< of its grey values
+    float factor = 0;  ///< weight / sqrt(sum of squared deviations); 0: the part does not count
+    float weight = 0;
+  };
+  int poses = 0, templates = 0;
+  int lanes = 0;                        ///< templates, rounded up to whole kLanes if there are several
+  int reach = 0;                        ///< largest distance of a pixel from the centre along an axis, px
+  const Offset* offsets = nullptr;      ///< of all poses, by pose and block
+  const std::int32_t* begin = nullptr;  ///< kPatternBlocks + 1 per pose: indices into `offsets`
+  const Extent* extents = nullptr;      ///< per pose
+  const float* t = nullptr;  ///< `lanes` per element: grey values of the templates minus those of the pattern
+  const Part* parts = nullptr;      ///< [pose][part][lanes]
+  const float* contrast = nullptr;  ///< [pose][lanes]: least sum of squared deviations per visible pixel
+};
+
+/// Demands of coarse scores.
+struct CoarseDemands {
+  float least_variance = 0;   ///< of the image; with less contrast the score is low
+  float least_visible = 0;    ///< share of a pattern that must be inside the image
+  bool any_polarity = false;  ///< negative correlations count as positive ones
+};
+
+/// Places of the score planes: (-1, -1) .. (width, height), by rows; the border decides about local maxima.
+inline std::int64_t coarse_places(int width, int height) {
+  return static_cast<std::int64_t>(width + 2) * (height + 2);
+}
+
+/// Queues the correlation of all templates at all poses and places: the best one of a part. scores:
+/// [template][pose][place].
+void launch_coarse_scores(const CoarsePlane& image, const CoarsePatterns& patterns,
+                          const CoarseDemands& demands, float* scores, StreamHandle stream);
+
+/// A local maximum over places and neighbouring poses.
+struct CoarsePeak {
+  std::int32_t template_index, pose, x, y;
+  float score;
+};
+/// Which poses are neighbours: by scale, then angle.
+struct CoarseNeighbours {
+  int turns = 1, sizes = 1;
+  bool by_turn = false, by_size = false;
+  bool full_circle = false;  ///< the last angle is beside the first one
+};
+/// Planes of scores of some templates, and which of their local maxima are wanted.
+struct CoarsePlanes {
+  const float* scores = nullptr;  ///< [template][pose][place]
+  int width = 0, height = 0;      ///< of the image
+  int templates = 0;
+  CoarseNeighbours neighbours;
+  float threshold = 0;
+};
+constexpr int kScoreBins = 4096;
+/// Queues finding the score of each template from which about `most` local maxima are. bins: kScoreBins per
+/// template, for scratch.
+void launch_coarse_cuts(const CoarsePlanes& planes, int most, std::int32_t* bins, float* cuts,
+                        StreamHandle stream);
+/// Queues appending the local maxima of at least their template's cut, in any order. count: is increased by
+/// their number, also of those beyond `capacity`, which are left out; first_template: is added to their
+/// index.
+void launch_coarse_peaks(const CoarsePlanes& planes, const float* cuts, int first_template, CoarsePeak* peaks,
+                         int capacity, std::int32_t* count, StreamHandle stream);
+
+/// Pixels of a template at one level, in device memory. Arrays are padded with zeros to whole kPadding.
+struct PosePixels {
+  static constexpr int kPadding = 256;
+  const float *xi = nullptr, *eta = nullptr, *t = nullptr, *tx = nullptr, *ty = nullptr;
+  int count = 0, padded = 0;
+  double mean = 0;     ///< grey value
+  double squares = 0;  ///< sum of t squared over pixels pose::median_stride apart
+};
+
+/// A fit of one template from one start.
+struct PoseTask {
+  int pixels = 0;  ///< index of the template's pixels
+  pose::Warp start;
+  pose::FitPlan plan;
+  bool with_structure = false;  ///< computes `PoseResult::structure`
+};
+struct PoseResult {
+  pose::Fit fit;
+  double structure = 0;  ///< correlation of the gradients of template and image over pixels that fit
+};
+
+/// A level of an image, packed rows; mask: 1 = counts, packed; none: every pixel counts.
+struct PoseLevel {
+  const float* values = nullptr;
+  const float* mask = nullptr;
+  int width = 0, height = 0;
+};
+
+/// Largest number of pixels of a list.
+int most_pose_pixels();
+
+/// Queues the fits of all tasks, a block each. pixels, tasks, results: in device memory; most_padded: largest
+/// `PosePixels::padded` of the lists, at most most_pose_pixels().
+void launch_pose_fits(const PoseLevel& image, const PosePixels* pixels, int most_padded,
+                      const PoseTask* tasks, int count, PoseResult* results, StreamHandle stream);
+
+}  // namespace dic::kernels

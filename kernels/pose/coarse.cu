@@ -1,0 +1,461 @@
+#include <dic/kernels/pose.hpp>
+
+#include "common/launch.cuh"
+
+namespace dic::kernels {
+namespace {
+
+constexpr int threads = 128, warps = threads / warp_size;
+constexpr int rows_per_thread = 4, tile_rows = warps * rows_per_thread, tile_columns = warp_size;
+constexpr int tile_places = tile_rows * tile_columns;
+
+/// True if a block of 3 x 3 lies at a side: left, right, top, bottom.
+__device__ constexpr bool is_at(int block, int side) {
+  return (side < 2 ? block % 3 : block / 3) == 2 * (side % 2);
+}
+
+/// Sums over all blocks, and over those at each side.
+struct PartSums {
+  float all = 0, side[kPatternParts - 1] = {};
+
+  __device__ void add(int block, float sum) {
+    all += sum;
+#pragma unroll
+    for (int s = 0; s < kPatternParts - 1; ++s)
+      if (is_at(block, s)) side[s] += sum;
+  }
+  __device__ float of(int part) const { return part == 0 ? all : all - side[part - 1]; }
+};
+
+struct ScoreJob {
+  CoarsePlane image;
+  CoarsePatterns patterns;
+  CoarseDemands demands;
+  float* scores;
+};
+
+__device__ const CoarsePatterns::Part& part_of(const CoarsePatterns& p, int pose, int part, int lane) {
+  return p.parts[(static_cast<std::int64_t>(pose) * kPatternParts + part) * p.lanes + lane];
+}
+
+__device__ std::int64_t plane_of(const ScoreJob& job, int template_index, int pose) {
+  const std::int64_t places = static_cast<std::int64_t>(job.image.width + 2) * (job.image.height + 2);
+  return (static_cast<std::int64_t>(template_index) * job.patterns.poses + pose) * places;
+}
+
+/// Calls product(element, offset) for the elements of each block of a pose, and end(block) after a block.
+template <typename Product, typename End>
+__device__ void for_each_block(const CoarsePatterns& patterns, int pose, Product&& product, End&& end) {
+  const std::int32_t* begin = patterns.begin + pose * (kPatternBlocks + 1);
+#pragma unroll
+  for (int block = 0; block < kPatternBlocks; ++block) {
+    const int last = begin[block + 1];
+    for (int e = begin[block]; e < last; ++e) product(e, patterns.offsets[e]);
+    end(block);
+  }
+}
+
+/// Mean and 1 / sqrt(sum of squared deviations) of the image under each part, of a tile.
+struct WindowStatistics {
+  float mean[kPatternParts][tile_places], one_root[kPatternParts][tile_places];
+};
+
+/// Scores of a tile as if all patterns were inside the image. A thread has some rows of one column; a block
+/// has a tile and a pose, and sums up the image once for all templates.
+template <int kTemplates>
+__global__ void __launch_bounds__(threads)
+    scores_inside(const __grid_constant__ ScoreJob job, int tiles_across) {
+  __shared__ WindowStatistics window;
+  extern __shared__ float pixels[];
+  const CoarsePatterns& patterns = job.patterns;
+  const int pose = blockIdx.x % patterns.poses, tile = blockIdx.x / patterns.poses;
+  const int x0 = tile % tiles_across * tile_columns - 1, y0 = tile / tiles_across * tile_rows - 1;
+  const int reach = patterns.reach, columns = tile_columns + 2 * reach, rows = tile_rows + 2 * reach;
+  for (int k = threadIdx.x; k < rows * columns; k += threads) {
+    const int x = x0 - reach + k % columns, y = y0 - reach + k / columns;
+    const int end = job.image.margin;
+    const bool is_there = x < job.image.width + end && y < job.image.height + end;
+    pixels[k] = is_there ? job.image.values[static_cast<std::int64_t>(y) * job.image.stride + x] : 0.0f;
+  }
+  __syncthreads();
+  const int lane = threadIdx.x % warp_size, row = threadIdx.x / warp_size * rows_per_thread;
+  const float* own = pixels + (row + reach) * columns + lane + reach;
+  const std::int32_t* begin = patterns.begin + pose * (kPatternBlocks + 1);
+  {
+    PartSums sum[rows_per_thread], square[rows_per_thread];
+    float v[rows_per_thread] = {}, vv[rows_per_thread] = {};
+    for_each_block(
+        patterns, pose,
+        [&](int, CoarsePatterns::Offset o) {
+          const float* at = own + o.y * columns + o.x;
+#pragma unroll
+          for (int i = 0; i < rows_per_thread; ++i) {
+            const float value = at[i * columns];
+            v[i] += value;
+            vv[i] = fmaf(value, value, vv[i]);
+          }
+        },
+        [&](int block) {
+#pragma unroll
+          for (int i = 0; i < rows_per_thread; ++i) {
+            sum[i].add(block, v[i]), square[i].add(block, vv[i]);
+            v[i] = vv[i] = 0;
+          }
+        });
+    PartSums number;
+#pragma unroll
+    for (int block = 0; block < kPatternBlocks; ++block)
+      number.add(block, static_cast<float>(begin[block + 1] - begin[block]));
+#pragma unroll
+    for (int part = 0; part < kPatternParts; ++part)
+#pragma unroll
+      for (int i = 0; i < rows_per_thread; ++i) {
+        const int at = (row + i) * tile_columns + lane;
+        const float n = fmaxf(number.of(part), 1.0f), s = sum[i].of(part);
+        const float variation = square[i].of(part) - s * s / n;
+        window.mean[part][at] = s / n;
+        window.one_root[part][at] = rsqrtf(fmaxf(variation, job.demands.least_variance * n));
+      }
+  }
+  PartSums number;
+#pragma unroll
+  for (int block = 0; block < kPatternBlocks; ++block)
+    number.add(block, static_cast<float>(begin[block + 1] - begin[block]));
+  for (int first = 0; first < patterns.templates; first += kTemplates) {
+    PartSums sums[kTemplates][rows_per_thread];
+    float tv[kTemplates][rows_per_thread] = {};
+    for_each_block(
+        patterns, pose,
+        [&](int e, CoarsePatterns::Offset o) {
+          const float* at = own + o.y * columns + o.x;
+          float t[kTemplates];
+          if constexpr (kTemplates == 4) {
+            const float4 four = *reinterpret_cast<const float4*>(
+                patterns.t + static_cast<std::int64_t>(e) * patterns.lanes + first);
+            t[0] = four.x, t[1] = four.y, t[2] = four.z, t[3] = four.w;
+          } else {
+            t[0] = patterns.t[static_cast<std::int64_t>(e) * patterns.lanes + first];
+          }
+#pragma unroll
+          for (int i = 0; i < rows_per_thread; ++i) {
+            const float value = at[i * columns];
+#pragma unroll
+            for (int k = 0; k < kTemplates; ++k) tv[k][i] = fmaf(t[k], value, tv[k][i]);
+          }
+        },
+        [&](int block) {
+#pragma unroll
+          for (int k = 0; k < kTemplates; ++k)
+#pragma unroll
+            for (int i = 0; i < rows_per_thread; ++i) {
+              sums[k][i].add(block, tv[k][i]);
+              tv[k][i] = 0;
+            }
+        });
+#pragma unroll
+    for (int k = 0; k < kTemplates; ++k) {
+      if (first + k >= patterns.templates) break;
+      float best[rows_per_thread];
+#pragma unroll
+      for (int i = 0; i < rows_per_thread; ++i) best[i] = -1.0f;
+#pragma unroll
+      for (int part = 0; part < kPatternParts; ++part) {
+        const CoarsePatterns::Part of = part_of(patterns, pose, part, first + k);
+        if (of.factor == 0) continue;
+#pragma unroll
+        for (int i = 0; i < rows_per_thread; ++i) {
+          const int at = (row + i) * tile_columns + lane;
+          const float both = fmaf(-window.mean[part][at], of.mean * number.of(part), sums[k][i].of(part));
+          float score = of.factor * both * window.one_root[part][at];
+          if (job.demands.any_polarity) score = fabsf(score);
+          best[i] = fmaxf(best[i], score);
+        }
+      }
+      const int x = x0 + lane;
+      float* plane = job.scores + plane_of(job, first + k, pose);
+#pragma unroll
+      for (int i = 0; i < rows_per_thread; ++i) {
+        const int y = y0 + row + i;
+        if (x <= job.image.width && y <= job.image.height)
+          plane[static_cast<std::int64_t>(y + 1) * (job.image.width + 2) + x + 1] = best[i];
+      }
+    }
+  }
+}
+
+/// The places at which a pattern reaches over the image's border, or all of them: rows above, rows below, and
+/// in the rows between, columns to the left and to the right.
+struct BorderPlaces {
+  int width, height;  // of the score planes
+  int above, below, left, right;
+
+  __device__ BorderPlaces(const CoarsePlane& image, const CoarsePatterns::Extent& e)
+      : width(image.width + 2), height(image.height + 2) {
+    const auto clamped = [](int value, int most) { return min(max(value, 0), most); };
+    above = image.has_mask ? height : clamped(1 - e.top, height);
+    below = clamped(e.bottom + 1, height - above);
+    left = clamped(1 - e.left, width);
+    right = clamped(e.right + 1, width - left);
+  }
+  __device__ int count() const { return (above + below) * width + (height - above - below) * (left + right); }
+  /// Column and row of a place of the score planes.
+  __device__ int2 at(int k) const {
+    if (k < above * width) return {k % width, k / width};
+    k -= above * width;
+    if (k < below * width) return {k % width, height - below + k / width};
+    k -= below * width;
+    const int column = k % (left + right), row = above + k / (left + right);
+    return {column < left ? column : width - right + column - left, row};
+  }
+};
+
+/// Scores of the visible pixels at places where a pattern is cut. A thread has a place; blocks in y are
+/// poses.
+template <int kTemplates>
+__global__ void __launch_bounds__(threads)
+    scores_at_border(const __grid_constant__ ScoreJob job, int blocks_per_pose) {
+  const CoarsePatterns& patterns = job.patterns;
+  const CoarsePlane& image = job.image;
+  const int pose = blockIdx.x / blocks_per_pose;
+  const BorderPlaces places(image, patterns.extents[pose]);
+  const std::int32_t* begin = patterns.begin + pose * (kPatternBlocks + 1);
+  const float whole = static_cast<float>(begin[kPatternBlocks] - begin[0]);
+  const int count = places.count();
+  for (int k = blockIdx.x % blocks_per_pose * threads + threadIdx.x; k < count;
+       k += blocks_per_pose * threads) {
+    const int2 place = places.at(k);
+    const std::int64_t own = static_cast<std::int64_t>(place.y - 1) * image.stride + place.x - 1;
+    for (int first = 0; first < patterns.templates; first += kTemplates) {
+      PartSums n, v, vv, t[kTemplates], tt[kTemplates], tv[kTemplates];
+      float one_n = 0, one_v = 0, one_vv = 0, one_t[kTemplates] = {}, one_tt[kTemplates] = {},
+            one_tv[kTemplates] = {};
+      for_each_block(
+          patterns, pose,
+          [&](int e, CoarsePatterns::Offset o) {
+            const std::int64_t at = own + static_cast<std::int64_t>(o.y) * image.stride + o.x;
+            const float counts = image.counts[at], value = image.values[at];
+            one_n += counts, one_v += value;
+            one_vv = fmaf(value, value, one_vv);
+#pragma unroll
+            for (int i = 0; i < kTemplates; ++i) {
+              const float grey = patterns.t[static_cast<std::int64_t>(e) * patterns.lanes + first + i];
+              const float counted = grey * counts;
+              one_t[i] += counted;
+              one_tt[i] = fmaf(grey, counted, one_tt[i]);
+              one_tv[i] = fmaf(grey, value, one_tv[i]);
+            }
+          },
+          [&](int block) {
+            n.add(block, one_n), v.add(block, one_v), vv.add(block, one_vv);
+            one_n = one_v = one_vv = 0;
+#pragma unroll
+            for (int i = 0; i < kTemplates; ++i) {
+              t[i].add(block, one_t[i]), tt[i].add(block, one_tt[i]), tv[i].add(block, one_tv[i]);
+              one_t[i] = one_tt[i] = one_tv[i] = 0;
+            }
+          });
+#pragma unroll
+      for (int i = 0; i < kTemplates; ++i) {
+        if (first + i >= patterns.templates) break;
+        const float contrast =
+            patterns.contrast[static_cast<std::int64_t>(pose) * patterns.lanes + first + i];
+        float best = 0;
+#pragma unroll
+        for (int part = 0; part < kPatternParts; ++part) {
+          const float weight = part_of(patterns, pose, part, first + i).weight;
+          const float number = n.of(part), one = 1 / fmaxf(number, 1.0f);
+          const float of_t = tt[i].of(part) - t[i].of(part) * t[i].of(part) * one;
+          const float of_v = vv.of(part) - v.of(part) * v.of(part) * one;
+          const float both = tv[i].of(part) - t[i].of(part) * v.of(part) * one;
+          const bool is_valid =
+              weight != 0 && number >= job.demands.least_visible * whole && of_t >= contrast * number;
+          const float power = fmaxf(of_t * fmaxf(of_v, job.demands.least_variance * number), 1e-20f);
+          float score = weight * both * rsqrtf(power);
+          if (job.demands.any_polarity) score = fabsf(score);
+          if (is_valid) best = fmaxf(best, score);
+        }
+        job.scores[plane_of(job, first + i, pose) + static_cast<std::int64_t>(place.y) * places.width +
+                   place.x] = best;
+      }
+    }
+  }
+}
+
+struct PeakJob {
+  CoarsePlanes planes;
+  int width, height;  // of the score planes
+  std::int64_t places;
+  const float* cuts;
+  int first_template;
+  CoarsePeak* peaks;
+  int capacity;
+  std::int32_t* count;
+};
+
+/// True if no score around a place is higher; with `is_earlier`, or as high.
+__device__ bool is_highest(const PeakJob& job, const float* at, float value, bool is_earlier) {
+  for (int j = -1; j <= 1; ++j)
+    for (int i = -1; i <= 1; ++i) {
+      const float other = at[j * job.width + i];
+      if (other > value || (other == value && is_earlier)) return false;
+    }
+  return true;
+}
+
+__device__ bool is_peak(const PeakJob& job, const float* first_pose, int pose, std::int64_t place,
+                        float value) {
+  const auto plane = [&](int p) { return first_pose + p * job.places + place; };
+  if (!is_highest(job, plane(pose), value, false)) return false;
+  const CoarseNeighbours& n = job.planes.neighbours;
+  const int turn = pose % n.turns, size = pose / n.turns;
+  if (n.by_turn && n.turns > 2) {
+    const int before = size * n.turns + (turn + n.turns - 1) % n.turns,
+              after = size * n.turns + (turn + 1) % n.turns;
+    if ((turn > 0 || n.full_circle) && !is_highest(job, plane(before), value, true)) return false;
+    if ((turn + 1 < n.turns || n.full_circle) && !is_highest(job, plane(after), value, false)) return false;
+  }
+  if (n.by_size && size > 0 && !is_highest(job, plane(pose - n.turns), value, true)) return false;
+  return !n.by_size || size + 1 == n.sizes || is_highest(job, plane(pose + n.turns), value, false);
+}
+
+/// Calls body(peak) for the local maxima of the threads' places.
+template <typename Body>
+__device__ void for_each_peak(const PeakJob& job, std::int64_t tasks, Body&& body) {
+  const int poses = job.planes.neighbours.turns * job.planes.neighbours.sizes;
+  for_each_task(tasks, threads, threadIdx.x, [&](std::int64_t k) {
+    const float value = job.planes.scores[k];
+    if (!(value >= job.planes.threshold)) return;
+    const std::int64_t plane = k / job.places, place = k % job.places;
+    const int template_index = static_cast<int>(plane / poses), pose = static_cast<int>(plane % poses);
+    if (job.cuts && !(value >= job.cuts[template_index])) return;
+    const int x = static_cast<int>(place % job.width), y = static_cast<int>(place / job.width);
+    if (x == 0 || y == 0 || x + 1 == job.width || y + 1 == job.height) return;
+    const float* first = job.planes.scores + static_cast<std::int64_t>(template_index) * poses * job.places;
+    if (is_peak(job, first, pose, place, value)) body(CoarsePeak{template_index, pose, x - 1, y - 1, value});
+  });
+}
+
+/// First score of a bin; scores are at most 1, or a little more by rounding.
+__device__ float bin_begin(float threshold, int bin) {
+  return threshold + (1 - threshold) * static_cast<float>(bin) / kScoreBins;
+}
+__device__ int bin_of(float threshold, float score) {
+  int bin = min(static_cast<int>((score - threshold) / (1 - threshold) * kScoreBins), kScoreBins - 1);
+  while (bin > 0 && score < bin_begin(threshold, bin)) --bin;  // where rounding put it too high
+  return bin;
+}
+
+__global__ void __launch_bounds__(threads)
+    count_peaks(const __grid_constant__ PeakJob job, std::int64_t tasks, std::int32_t* bins) {
+  for_each_peak(job, tasks, [&](const CoarsePeak& peak) {
+    const std::int64_t first = static_cast<std::int64_t>(peak.template_index) * kScoreBins;
+    atomicAdd(&bins[first + bin_of(job.planes.threshold, peak.score)], 1);
+  });
+}
+
+/// The lowest bin of the highest ones that hold `most` peaks. A block per template.
+__global__ void __launch_bounds__(threads)
+    find_cuts(const std::int32_t* bins, int most, float threshold, float* cuts) {
+  constexpr int per_thread = kScoreBins / threads;
+  __shared__ int sums[threads];
+  const std::int32_t* own = bins + static_cast<std::int64_t>(blockIdx.x) * kScoreBins;
+  int sum = 0;
+  for (int k = 0; k < per_thread; ++k) sum += own[threadIdx.x * per_thread + k];
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  int group = threads, above = 0;
+  while (group > 0 && above + sums[group - 1] < most) above += sums[--group];
+  int bin = group * per_thread;
+  while (bin > 0 && above < most) above += own[--bin];
+  cuts[blockIdx.x] = bin_begin(threshold, bin);
+}
+
+__global__ void __launch_bounds__(threads)
+    find_peaks(const __grid_constant__ PeakJob job, std::int64_t tasks) {
+  for_each_peak(job, tasks, [&](CoarsePeak peak) {
+    peak.template_index += job.first_template;
+    const int at = atomicAdd(job.count, 1);
+    if (at < job.capacity) job.peaks[at] = peak;
+  });
+}
+
+std::int64_t tasks_of(const CoarsePlanes& planes) {
+  return coarse_places(planes.width, planes.height) * planes.templates * planes.neighbours.turns *
+         planes.neighbours.sizes;
+}
+PeakJob job_of(const CoarsePlanes& planes) {
+  return {planes,
+          planes.width + 2,
+          planes.height + 2,
+          coarse_places(planes.width, planes.height),
+          nullptr,
+          0,
+          nullptr,
+          0,
+          nullptr};
+}
+
+template <int kTemplates>
+void launch_scores(const ScoreJob& job, StreamHandle stream) {
+  const CoarsePlane& image = job.image;
+  const int tiles_across = (image.width + 2 + tile_columns - 1) / tile_columns;
+  const std::int64_t tiles =
+      static_cast<std::int64_t>(tiles_across) * ((image.height + 2 + tile_rows - 1) / tile_rows);
+  const int reach = job.patterns.reach;
+  const std::size_t bytes =
+      sizeof(float) * static_cast<std::size_t>(tile_columns + 2 * reach) * (tile_rows + 2 * reach);
+  if (!image.has_mask) {
+    check(cudaFuncSetAttribute(scores_inside<kTemplates>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(bytes)),
+          "shared memory of coarse scores");
+    scores_inside<kTemplates>
+        <<<grid_size(tiles * job.patterns.poses, 1), threads, bytes, stream>>>(job, tiles_across);
+    check_launch("coarse scores");
+  }
+  const std::int64_t all = coarse_places(image.width, image.height);
+  const std::int64_t frame = 2 * static_cast<std::int64_t>(reach + 1) * (image.width + image.height + 4);
+  const std::int64_t most_blocks = 1 << 14;
+  const auto blocks = static_cast<int>(
+      std::min(most_blocks, (std::min(all, image.has_mask ? all : frame) + threads - 1) / threads));
+  scores_at_border<kTemplates>
+      <<<grid_size(static_cast<std::int64_t>(blocks) * job.patterns.poses, 1), threads, 0, stream>>>(job,
+                                                                                                     blocks);
+  check_launch("coarse scores at the border");
+}
+
+}  // namespace
+
+void launch_coarse_scores(const CoarsePlane& image, const CoarsePatterns& patterns,
+                          const CoarseDemands& demands, float* scores, StreamHandle stream) {
+  if (patterns.poses == 0 || patterns.templates == 0) return;
+  const ScoreJob job{image, patterns, demands, scores};
+  if (patterns.lanes % CoarsePatterns::kLanes == 0)
+    launch_scores<CoarsePatterns::kLanes>(job, stream);
+  else
+    launch_scores<1>(job, stream);
+}
+
+void launch_coarse_cuts(const CoarsePlanes& planes, int most, std::int32_t* bins, float* cuts,
+                        StreamHandle stream) {
+  const std::int64_t tasks = tasks_of(planes);
+  if (tasks == 0) return;
+  fill(bins, 0, sizeof(std::int32_t) * kScoreBins * planes.templates, stream);
+  count_peaks<<<grid_size(tasks, threads), threads, 0, stream>>>(job_of(planes), tasks, bins);
+  check_launch("counting coarse scores");
+  find_cuts<<<planes.templates, threads, 0, stream>>>(bins, most, planes.threshold, cuts);
+  check_launch("cuts of coarse scores");
+}
+
+void launch_coarse_peaks(const CoarsePlanes& planes, const float* cuts, int first_template, CoarsePeak* peaks,
+                         int capacity, std::int32_t* count, StreamHandle stream) {
+  const std::int64_t tasks = tasks_of(planes);
+  if (tasks == 0) return;
+  PeakJob job = job_of(planes);
+  job.cuts = cuts, job.first_template = first_template;
+  job.peaks = peaks, job.capacity = capacity, job.count = count;
+  find_peaks<<<grid_size(tasks, threads), threads, 0, stream>>>(job, tasks);
+  check_launch("local maxima of coarse scores");
+}
+
+}  // namespace dic::kernels

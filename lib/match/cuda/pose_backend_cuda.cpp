@@ -1,0 +1,390 @@
+#include <algorithm>
+#include <cmath>
+#include <dic/kernels/pose.hpp>
+#include <map>
+
+#include "match/pose_backend.hpp"
+
+// The CUDA backend. The image's pyramid is made on the device; patterns and pixels of the templates stay
+// there.
+namespace dic::match {
+namespace {
+
+using kernels::CoarsePatterns;
+using kernels::CoarsePeak;
+using kernels::DeviceBuffer;
+
+constexpr int kMostReach = 48;                             ///< px of a pattern, whose tile a block holds
+constexpr std::size_t kMostScores = std::size_t{1} << 30;  ///< bytes of score planes at the same time
+
+template <typename T>
+const T* upload(DeviceBuffer& buffer, const std::vector<T>& values, const kernels::Stream& stream) {
+  T* target = buffer.reserve<T>(std::max<std::size_t>(1, values.size()));
+  if (!values.empty()) kernels::upload(target, values.data(), values.size() * sizeof(T), stream);
+  return target;
+}
+
+/// The patterns of one template on the host.
+struct HostPatterns {
+  std::vector<CoarsePatterns::Offset> offsets;
+  std::vector<std::int32_t> begin;
+  std::vector<CoarsePatterns::Extent> extents;
+  std::vector<float> t;
+  std::vector<CoarsePatterns::Part> parts;  ///< [pose][part]
+  std::vector<float> contrast;              ///< by pose
+  int reach = 0;
+
+  void add(const CoarsePattern& pattern, std::ptrdiff_t stride) {
+    const auto first = static_cast<std::int32_t>(offsets.size());
+    for (const std::size_t k : pattern.element_begin) begin.push_back(first + static_cast<std::int32_t>(k));
+    for (const CoarsePattern::Element& e : pattern.elements) {
+      const std::ptrdiff_t y = (e.offset + stride / 2 + stride * stride) / stride - stride;
+      offsets.push_back({static_cast<std::int16_t>(e.offset - y * stride), static_cast<std::int16_t>(y)});
+      t.push_back(e.t);
+    }
+    const auto narrow = [](int value) { return static_cast<std::int16_t>(value); };
+    extents.push_back(
+        {narrow(pattern.left), narrow(pattern.right), narrow(pattern.top), narrow(pattern.bottom)});
+    reach = std::max({reach, -pattern.left, pattern.right, -pattern.top, pattern.bottom});
+    for (const CoarsePattern::Part& p : pattern.parts)
+      parts.push_back({p.n > 0 ? p.t / p.n : 0, p.weight > 0 ? p.weight / std::sqrt(p.tt) : 0, p.weight});
+    const auto count = static_cast<double>(std::max<std::size_t>(1, pattern.elements.size()));
+    contrast.push_back(CoarsePattern::kLeastContrast * static_cast<float>(pattern.energy / count));
+  }
+  bool covers_the_same(const HostPatterns& other) const {
+    const auto same = [](const CoarsePatterns::Offset& a, const CoarsePatterns::Offset& b) {
+      return a.x == b.x && a.y == b.y;
+    };
+    return begin == other.begin && std::ranges::equal(offsets, other.offsets, same);
+  }
+};
+
+HostPatterns patterns_of(const PoseTemplate& source, const CoarsePoses& poses) {
+  constexpr std::ptrdiff_t kStride = 1 << 15;  // of no image: places can be told from offsets
+  HostPatterns all;
+  for (int p = 0; p < poses.count(); ++p)
+    all.add(source.coarse_pattern(poses.angle(p), poses.scale(p), kStride), kStride);
+  return all;
+}
+
+/// The patterns of some templates on the device.
+class DevicePatterns {
+ public:
+  DevicePatterns(const std::vector<const HostPatterns*>& all, int poses, const kernels::Stream& stream) {
+    const HostPatterns& first = *all.front();
+    const int count = static_cast<int>(all.size()), whole = CoarsePatterns::kLanes;
+    const int lanes = count == 1 ? 1 : (count + whole - 1) / whole * whole;
+    std::vector<float> t(first.t.size() * lanes), contrast(first.contrast.size() * lanes);
+    std::vector<CoarsePatterns::Part> parts(first.parts.size() * lanes);
+    for (int lane = 0; lane < count; ++lane) {
+      const HostPatterns& one = *all[lane];
+      for (std::size_t k = 0; k < one.t.size(); ++k) t[k * lanes + lane] = one.t[k];
+      for (std::size_t k = 0; k < one.contrast.size(); ++k) contrast[k * lanes + lane] = one.contrast[k];
+      for (std::size_t k = 0; k < one.parts.size(); ++k) parts[k * lanes + lane] = one.parts[k];
+    }
+    patterns_ = {.poses = poses,
+                 .templates = count,
+                 .lanes = lanes,
+                 .reach = first.reach,
+                 .offsets = upload(buffers_[0], first.offsets, stream),
+                 .begin = upload(buffers_[1], first.begin, stream),
+                 .extents = upload(buffers_[2], first.extents, stream),
+                 .t = upload(buffers_[3], t, stream),
+                 .parts = upload(buffers_[4], parts, stream),
+                 .contrast = upload(buffers_[5], contrast, stream)};
+  }
+
+  int templates() const { return patterns_.templates; }
+  /// Those of some templates; first: whole lanes.
+  CoarsePatterns some(int first, int count) const {
+    CoarsePatterns some = patterns_;
+    some.templates = count;
+    some.t += first, some.parts += first, some.contrast += first;
+    return some;
+  }
+
+ private:
+  CoarsePatterns patterns_;
+  DeviceBuffer buffers_[6];
+};
+
+/// The pixels of all levels of a template on the device.
+class DeviceLevels {
+ public:
+  DeviceLevels(const PoseTemplate& source, const kernels::Stream& stream) : buffers_(source.top() + 1) {
+    for (int level = 1; level <= source.top(); ++level) {
+      const PixelList& list = source.level(level).pixels;
+      std::vector<float> all;
+      for (const auto* array : {&list.xi, &list.eta, &list.t, &list.tx, &list.ty})
+        all.insert(all.end(), array->begin(), array->end());
+      const float* first = upload(buffers_[level], all, stream);
+      const std::size_t n = list.padded();
+      double squares = 0;
+      for (int k = 0; k < list.count; k += pose::median_stride(list.count))
+        squares += static_cast<double>(list.t[k]) * list.t[k];
+      levels_.push_back({.xi = first,
+                         .eta = first + n,
+                         .t = first + 2 * n,
+                         .tx = first + 3 * n,
+                         .ty = first + 4 * n,
+                         .count = list.count,
+                         .padded = static_cast<int>(n),
+                         .mean = list.mean,
+                         .squares = squares});
+    }
+  }
+  const kernels::PosePixels& level(int level) const { return levels_[level - 1]; }
+
+ private:
+  std::vector<DeviceBuffer> buffers_;
+  std::vector<kernels::PosePixels> levels_;
+};
+
+/// The pyramid of an image on the device, from level 1 on.
+class DevicePyramid {
+ public:
+  void make(const ImagePyramid& image, int top, const kernels::Stream& stream) {
+    const ImageView& view = image.image();
+    const std::size_t row = view.width * size_of(view.type);
+    void* pixels = pixels_.reserve(row * view.height);
+    kernels::upload(pixels, row, view.data, view.row_bytes, row, view.height, stream);
+    values_.make({pixels, static_cast<std::ptrdiff_t>(row), view.width, view.height}, top,
+                 [&](const kernels::DeviceImage& in, float* out, bool is_first) {
+                   kernels::launch_pose_reduced(in, is_first ? view.type : ScalarType::f32, out,
+                                                stream.handle());
+                 });
+    const FloatImage* mask = image.mask(0);
+    has_mask_ = mask != nullptr;
+    if (!mask) return;
+    const float* counts = upload(mask_, mask->values, stream);
+    const auto bytes = static_cast<std::ptrdiff_t>(mask->width * sizeof(float));
+    masks_.make({counts, bytes, mask->width, mask->height}, top,
+                [&](const kernels::DeviceImage& in, float* out, bool) {
+                  kernels::launch_pose_reduced_mask(in, out, stream.handle());
+                });
+  }
+  kernels::PoseLevel level(int level) const {
+    const kernels::DeviceImage& values = values_.levels[level];
+    return {static_cast<const float*>(values.data),
+            has_mask_ ? static_cast<const float*>(masks_.levels[level].data) : nullptr, values.width,
+            values.height};
+  }
+
+ private:
+  struct Planes {
+    std::vector<DeviceBuffer> buffers;
+    std::vector<kernels::DeviceImage> levels;
+
+    template <typename Reduce>
+    void make(const kernels::DeviceImage& first, int top, const Reduce& reduce) {
+      levels.assign(1, first);
+      if (std::ssize(buffers) < top) buffers.resize(top);
+      for (int level = 1; level <= top; ++level) {
+        const kernels::DeviceImage& from = levels.back();
+        const int width = from.width / 2, height = from.height / 2;
+        auto* out = buffers[level - 1].reserve<float>(
+            std::max<std::size_t>(1, static_cast<std::size_t>(width) * height));
+        reduce(from, out, level == 1);
+        levels.push_back({out, static_cast<std::ptrdiff_t>(width * sizeof(float)), width, height});
+      }
+    }
+  };
+
+  DeviceBuffer pixels_, mask_;
+  Planes values_, masks_;
+  bool has_mask_ = false;
+};
+
+/// The image of a coarsest level on the device.
+class DeviceCoarse {
+ public:
+  void upload_from(const CoarseImage& image, const kernels::Stream& stream) {
+    const std::ptrdiff_t origin = image.place(0, 0);
+    plane_ = {.values = upload(values_, image.values, stream) + origin,
+              .counts = upload(counts_, image.counts, stream) + origin,
+              .stride = static_cast<int>(image.stride),
+              .margin = image.margin,
+              .width = image.width,
+              .height = image.height,
+              .has_mask = image.has_mask};
+  }
+  const kernels::CoarsePlane& plane() const { return plane_; }
+
+ private:
+  DeviceBuffer values_, counts_;
+  kernels::CoarsePlane plane_;
+};
+
+class CudaPoses final : public PoseBackend {
+ public:
+  CudaPoses(int device, core::ThreadPool& pool)
+      : device_(kernels::find_device(device).index), pool_(pool), on_cpu_(open_cpu_poses(pool)) {}
+
+  void set_image(ImagePyramid& image, int top) override {
+    const kernels::DeviceScope scope(device_);
+    pyramid_.make(image, top, stream_);
+    on_cpu_->set_image(image, top);  // while the device works
+  }
+
+  void find_maxima(std::span<CoarseSearch> searches, const SearchLimit& limit) override {
+    const kernels::DeviceScope scope(device_);
+    make_patterns(searches);
+    std::vector<char> is_done(searches.size(), 0);
+    for (std::size_t k = 0; k < searches.size(); ++k) {
+      if (is_done[k] || limit.is_over()) continue;
+      std::vector<CoarseSearch*> same;
+      for (std::size_t j = k; j < searches.size(); ++j)
+        if (!is_done[j] && are_alike(searches[k], searches[j])) is_done[j] = 1, same.push_back(&searches[j]);
+      if (!find_together(same))
+        for (CoarseSearch* search : same) on_cpu_->find_maxima({search, 1}, limit);
+    }
+  }
+
+  void fit(int level, std::span<const LevelStart> starts, std::span<LevelFit> fits,
+           const SearchLimit& limit) override {
+    const kernels::DeviceScope scope(device_);
+    std::ranges::fill(fits, LevelFit{});
+    if (starts.empty() || limit.is_over()) return;
+    std::vector<kernels::PosePixels> pixels;
+    std::vector<kernels::PoseTask> tasks;
+    std::map<const PoseTemplate*, int> indices;
+    int most_padded = 0;
+    for (const LevelStart& start : starts) {
+      const auto [at, is_new] = indices.try_emplace(start.source, static_cast<int>(pixels.size()));
+      if (is_new) {
+        pixels.push_back(levels_of(*start.source).level(level));
+        most_padded = std::max(most_padded, pixels.back().padded);
+      }
+      tasks.push_back({at->second, start.start, start.plan, level == 1});
+    }
+    if (most_padded > kernels::most_pose_pixels()) return on_cpu_->fit(level, starts, fits, limit);
+    auto* results = results_.reserve<kernels::PoseResult>(tasks.size());
+    kernels::launch_pose_fits(pyramid_.level(level), upload(pixels_, pixels, stream_), most_padded,
+                              upload(tasks_, tasks, stream_), static_cast<int>(tasks.size()), results,
+                              stream_.handle());
+    std::vector<kernels::PoseResult> found(tasks.size());
+    kernels::download(found.data(), results, found.size() * sizeof(kernels::PoseResult), stream_);
+    stream_.synchronize("fits of poses");
+    for (std::size_t k = 0; k < found.size(); ++k)
+      fits[k] = {found[k].fit, level == 1 ? found[k].structure : 1};
+  }
+
+ private:
+  void make_patterns(std::span<const CoarseSearch> searches) {
+    std::vector<std::pair<const CoarseSearch*, HostPatterns*>> missing;
+    for (const CoarseSearch& search : searches)
+      if (const auto [at, is_new] = patterns_.try_emplace(search.source); is_new)
+        missing.emplace_back(&search, &at->second);
+    pool_.parallel_for(std::ssize(missing), 1, [&](std::int64_t k, std::int64_t, int) {
+      *missing[k].second = patterns_of(*missing[k].first->source, *missing[k].first->poses);
+    });
+  }
+  /// True for searches of the same pixels in the same image.
+  bool are_alike(const CoarseSearch& a, const CoarseSearch& b) const {
+    return &a == &b || (a.image == b.image && a.poses->turns() == b.poses->turns() &&
+                        a.poses->sizes() == b.poses->sizes() && a.threshold == b.threshold &&
+                        a.most == b.most && a.rules.any_polarity == b.rules.any_polarity &&
+                        patterns_.at(a.source).covers_the_same(patterns_.at(b.source)));
+  }
+
+  /// False if the searches do not fit.
+  bool find_together(const std::vector<CoarseSearch*>& searches) {
+    const CoarseSearch& first = *searches.front();
+    const CoarsePoses& poses = *first.poses;
+    const int width = first.image->width, height = first.image->height;
+    const auto bytes =
+        static_cast<std::size_t>(kernels::coarse_places(width, height)) * poses.count() * sizeof(float);
+    const int lanes = searches.size() == 1 ? 1 : CoarsePatterns::kLanes;
+    const std::size_t most_bytes = std::min(kMostScores, (scores_.size() + kernels::free_memory()) / 2);
+    if (static_cast<int>(first.wanted.size()) != poses.count() ||
+        patterns_.at(first.source).reach > kMostReach || bytes * lanes > most_bytes)
+      return false;
+    const int together = static_cast<int>(std::min<std::size_t>(most_bytes / bytes / lanes, 1 << 20)) * lanes;
+    const DevicePatterns& patterns = on_device(searches);
+    coarse_.upload_from(*first.image, stream_);
+    for (int capacity = static_cast<int>(2 * first.most * searches.size() + 4096);;) {
+      const int count = queue(first, patterns, together, capacity);
+      if (count <= capacity) return take_peaks(searches, count);
+      capacity = count;
+    }
+  }
+
+  /// Returns the number of peaks, of which `capacity` are there.
+  int queue(const CoarseSearch& first, const DevicePatterns& patterns, int together, int capacity) {
+    const CoarsePoses& poses = *first.poses;
+    const auto places =
+        static_cast<std::size_t>(kernels::coarse_places(first.image->width, first.image->height));
+    const int most = std::min(together, patterns.templates());
+    float* scores = scores_.reserve<float>(places * poses.count() * most);
+    auto* bins = bins_.reserve<std::int32_t>(static_cast<std::size_t>(kernels::kScoreBins) * most);
+    auto* cuts = cuts_.reserve<float>(most);
+    auto* peaks = peaks_.reserve<CoarsePeak>(capacity);
+    auto* count = count_.reserve<std::int32_t>(1);
+    kernels::fill(count, 0, sizeof(*count), stream_.handle());
+    const kernels::CoarseDemands demands{first.rules.least_variance, CoarseRules::kLeastVisible,
+                                         first.rules.any_polarity};
+    for (int k = 0; k < patterns.templates(); k += together) {
+      const CoarsePatterns some = patterns.some(k, std::min(together, patterns.templates() - k));
+      const kernels::CoarsePlanes planes{
+          .scores = scores,
+          .width = first.image->width,
+          .height = first.image->height,
+          .templates = some.templates,
+          .neighbours = {poses.turns(), poses.sizes(), poses.by_angle, poses.by_scale, poses.full_circle},
+          .threshold = first.threshold};
+      kernels::launch_coarse_scores(coarse_.plane(), some, demands, scores, stream_.handle());
+      kernels::launch_coarse_cuts(planes, static_cast<int>(first.most), bins, cuts, stream_.handle());
+      kernels::launch_coarse_peaks(planes, cuts, k, peaks, capacity, count, stream_.handle());
+    }
+    std::int32_t found = 0;
+    kernels::download(&found, count, sizeof(found), stream_);
+    stream_.synchronize("the search of poses");
+    return found;
+  }
+
+  bool take_peaks(const std::vector<CoarseSearch*>& searches, int count) {
+    std::vector<CoarsePeak> peaks(count);
+    kernels::download(peaks.data(), peaks_.data(), peaks.size() * sizeof(CoarsePeak), stream_);
+    stream_.synchronize("local maxima");
+    for (CoarseSearch* search : searches) search->found.clear();
+    for (const CoarsePeak& p : peaks)
+      searches[p.template_index]->found.push_back({p.pose, p.x, p.y, p.score});
+    return true;
+  }
+
+  const DevicePatterns& on_device(const std::vector<CoarseSearch*>& searches) {
+    std::vector<const PoseTemplate*> sources;
+    std::vector<const HostPatterns*> all;
+    for (const CoarseSearch* search : searches) {
+      sources.push_back(search->source);
+      all.push_back(&patterns_.at(search->source));
+    }
+    const auto known = groups_.find(sources);
+    if (known != groups_.end()) return known->second;
+    return groups_.try_emplace(sources, all, searches.front()->poses->count(), stream_).first->second;
+  }
+
+  const DeviceLevels& levels_of(const PoseTemplate& source) {
+    return levels_.try_emplace(&source, source, stream_).first->second;
+  }
+
+  int device_;
+  core::ThreadPool& pool_;
+  std::unique_ptr<PoseBackend> on_cpu_;
+  kernels::Stream stream_;
+  DevicePyramid pyramid_;
+  DeviceCoarse coarse_;
+  std::map<const PoseTemplate*, HostPatterns> patterns_;
+  std::map<std::vector<const PoseTemplate*>, DevicePatterns> groups_;
+  std::map<const PoseTemplate*, DeviceLevels> levels_;
+  DeviceBuffer scores_, bins_, cuts_, peaks_, count_, pixels_, tasks_, results_;
+};
+
+}  // namespace
+
+std::unique_ptr<PoseBackend> open_cuda_poses(int ordinal, core::ThreadPool& pool) {
+  const kernels::DeviceScope scope(kernels::find_device(ordinal).index);
+  return std::make_unique<CudaPoses>(ordinal, pool);
+}
+
+}  // namespace dic::match

@@ -1,0 +1,86 @@
+#include "match/image_pyramid.hpp"
+
+#include <algorithm>
+
+namespace dic::match {
+namespace {
+
+constexpr int kPadded = 128;  ///< columns beside the margin, which whole vectors reach
+
+CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int margin) {
+  CoarseImage image;
+  image.width = from.width, image.height = from.height, image.margin = margin;
+  image.stride = from.width + 2 * margin + kPadded;
+  const std::size_t size = static_cast<std::size_t>(image.stride) * (from.height + 2 * margin);
+  for (auto* plane :
+       {&image.values, &image.squares, &image.counts, &image.sum, &image.sum_squares, &image.number})
+    plane->assign(size + kPadded, 0.0F);
+  double mean = 0;
+  for (const float v : from.values) mean += v;
+  mean /= static_cast<double>(std::max<std::size_t>(1, from.values.size()));
+  image.mean = mean;
+  for (int y = 0; y < from.height; ++y) {
+    const std::ptrdiff_t first = image.place(0, y);
+    double sum = 0, squares = 0, number = 0;
+    for (int x = 0; x < from.width; ++x) {
+      const bool counts = !mask || mask->row(y)[x] != 0;
+      image.has_mask |= !counts;
+      const float v = counts ? from.row(y)[x] - static_cast<float>(mean) : 0.0F;
+      image.values[first + x] = v;
+      image.squares[first + x] = v * v;
+      image.counts[first + x] = counts ? 1.0F : 0.0F;
+      image.sum[first + x] = static_cast<float>(sum);
+      image.sum_squares[first + x] = static_cast<float>(squares);
+      image.number[first + x] = static_cast<float>(number);
+      number += counts;
+      sum += v, squares += static_cast<double>(v) * v;
+    }
+    const std::ptrdiff_t behind = first + from.width, count = margin + kPadded;
+    std::fill_n(image.sum.begin() + behind, count, static_cast<float>(sum));
+    std::fill_n(image.sum_squares.begin() + behind, count, static_cast<float>(squares));
+    std::fill_n(image.number.begin() + behind, count, static_cast<float>(number));
+  }
+  double squares = 0;
+  for (const float s : image.squares) squares += s;
+  image.variance = squares / std::max(1.0, static_cast<double>(image.width) * image.height);
+  return image;
+}
+
+}  // namespace
+
+SampleImage sample_image(const FloatImage& image, const FloatImage* mask) {
+  return {.values = image.values.data(),
+          .stride = image.width,
+          .width = image.width,
+          .height = image.height,
+          .sampling = Sampling::bilinear,
+          .offset = 0,
+          .mask = mask ? mask->values.data() : nullptr};
+}
+
+ImagePyramid::ImagePyramid(ImageView image, ImageView mask, core::ThreadPool& pool)
+    : image_(image), levels_(1) {
+  if (mask.empty()) return;
+  masks_.push_back(float_image(mask, pool));
+  for (float& v : masks_[0].values) v = v != 0 ? 1.0F : 0.0F;
+}
+
+void ImagePyramid::require(int level, core::ThreadPool& pool) {
+  while (static_cast<int>(levels_.size()) <= level) {
+    levels_.push_back(levels_.size() == 1 ? reduced(image_, pool) : reduced(levels_.back(), pool));
+    if (!masks_.empty()) masks_.push_back(reduced_mask(masks_.back()));
+  }
+}
+
+void ImagePyramid::require_full(core::ThreadPool& pool) {
+  if (levels_[0].values.empty()) levels_[0] = float_image(image_, pool);
+}
+
+const CoarseImage& ImagePyramid::coarse(int level, int margin) {
+  coarse_.resize(std::max<std::size_t>(coarse_.size(), level + 1));
+  if (!coarse_[level] || coarse_[level]->margin < margin)
+    coarse_[level] = coarse_image(levels_[level], mask(level), margin);
+  return *coarse_[level];
+}
+
+}  // namespace dic::match

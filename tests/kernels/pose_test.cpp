@@ -1,0 +1,540 @@
+#include <algorithm>
+#include <cmath>
+#include <dic/kernels/pose.hpp>
+#include <map>
+#include <random>
+#include <set>
+#include <tuple>
+
+#include "kernels/device_data.hpp"
+#include "support/gpu_test.hpp"
+
+// Tests the kernels of the pose search against loops in float64.
+namespace dic::test {
+namespace {
+
+using kernels::CoarsePatterns;
+using kernels::CoarsePeak;
+using kernels::DeviceBuffer;
+using kernels::Stream;
+
+template <typename T>
+T* on_device(DeviceBuffer& buffer, const std::vector<T>& values, const Stream& stream) {
+  T* target = buffer.reserve<T>(values.size() + 1);
+  if (!values.empty()) kernels::upload(target, values.data(), values.size() * sizeof(T), stream);
+  return target;
+}
+
+template <typename T>
+std::vector<T> on_host(const T* values, std::size_t count, const Stream& stream) {
+  std::vector<T> copy(count);
+  kernels::download(copy.data(), values, count * sizeof(T), stream);
+  stream.synchronize("test");
+  return copy;
+}
+
+// --- pyramid ---
+
+template <typename T>
+void check_reduced(ScalarType type, int w, int h) {
+  SCOPED_TRACE(testing::Message() << w << " x " << h << " " << to_string(type));
+  const Stream stream;
+  const auto values = random_values<T>(static_cast<std::size_t>(w) * h, 7, 250);
+  const DeviceRows<T> in(w, h, values, stream);
+  DeviceBuffer out;
+  const std::size_t count = static_cast<std::size_t>(w / 2) * (h / 2);
+  auto* reduced = out.reserve<float>(count + 1);
+  kernels::launch_pose_reduced(in.image(), type, reduced, stream.handle());
+  const auto at = [&](int x, int y) {
+    return static_cast<double>(
+        values[static_cast<std::size_t>(std::clamp(y, 0, h - 1)) * w + std::clamp(x, 0, w - 1)]);
+  };
+  const auto got = on_host(reduced, count, stream);
+  constexpr double taps[4] = {1, 3, 3, 1};
+  for (int y = 0; y < h / 2; ++y)
+    for (int x = 0; x < w / 2; ++x) {
+      double sum = 0;
+      for (int j = 0; j < 4; ++j)
+        for (int i = 0; i < 4; ++i) sum += taps[i] * taps[j] * at(2 * x - 1 + i, 2 * y - 1 + j) / 64;
+      ASSERT_NEAR(got[static_cast<std::size_t>(y) * (w / 2) + x], sum, 1e-4) << x << ", " << y;
+    }
+}
+
+TEST(PosePyramid, HalvesImages) {
+  for (const auto& [w, h] : {std::pair{2, 2}, {3, 5}, {64, 48}, {131, 67}, {1, 9}}) {
+    check_reduced<std::uint8_t>(ScalarType::u8, w, h);
+    check_reduced<std::uint16_t>(ScalarType::u16, w, h);
+    check_reduced<float>(ScalarType::f32, w, h);
+  }
+}
+
+TEST(PosePyramid, APixelOfAMaskCountsWhereAllFourDo) {
+  const Stream stream;
+  const int w = 37, h = 23;
+  std::vector<float> mask(static_cast<std::size_t>(w) * h);
+  std::mt19937 random(3);
+  for (float& v : mask) v = random() % 5 != 0 ? 1.0F : 0.0F;
+  const DeviceRows<float> in(w, h, mask, stream);
+  DeviceBuffer out;
+  const std::size_t count = static_cast<std::size_t>(w / 2) * (h / 2);
+  auto* reduced = out.reserve<float>(count);
+  kernels::launch_pose_reduced_mask(in.image(), reduced, stream.handle());
+  const auto got = on_host(reduced, count, stream);
+  for (int y = 0; y < h / 2; ++y)
+    for (int x = 0; x < w / 2; ++x) {
+      bool all = true;
+      for (int k = 0; k < 4; ++k)
+        all &= mask[static_cast<std::size_t>(2 * y + k / 2) * w + 2 * x + k % 2] != 0;
+      ASSERT_EQ(got[static_cast<std::size_t>(y) * (w / 2) + x], all ? 1.0F : 0.0F);
+    }
+}
+
+// --- coarse scores ---
+
+constexpr float kPartWeight = 0.95F, kLeastVisible = 0.45F, kLeastVariance = 2.0F;
+
+/// Patterns of some templates at some poses; pixels are a disc with a hole, in blocks by thirds.
+struct TestPatterns {
+  int poses, templates, lanes, reach = 0;
+  std::vector<CoarsePatterns::Offset> offsets;
+  std::vector<std::int32_t> begin;
+  std::vector<CoarsePatterns::Extent> extents;
+  std::vector<float> t, contrast;
+  std::vector<CoarsePatterns::Part> parts;
+
+  TestPatterns(int number_of_poses, int number_of_templates)
+      : poses(number_of_poses),
+        templates(number_of_templates),
+        lanes(templates == 1 ? 1 : (templates + 3) / 4 * 4) {
+    std::mt19937 random(11);
+    std::normal_distribution<float> normal;
+    for (int pose = 0; pose < poses; ++pose) add_pixels(5 + pose % 3);
+    t.assign(offsets.size() * lanes, 0.0F);
+    for (std::size_t e = 0; e < offsets.size(); ++e)
+      for (int k = 0; k < templates; ++k) t[e * lanes + k] = 10 * normal(random);
+    for (int pose = 0; pose < poses; ++pose) add_parts(pose);
+  }
+
+  static bool has(int part, int block) {
+    const int column = block % 3, row = block / 3;
+    switch (part) {
+      case 1:
+        return column != 0;
+      case 2:
+        return column != 2;
+      case 3:
+        return row != 0;
+      case 4:
+        return row != 2;
+      default:
+        return true;
+    }
+  }
+  int first(int pose, int block) const { return begin[pose * (kernels::kPatternBlocks + 1) + block]; }
+
+  CoarsePatterns upload(std::vector<DeviceBuffer>& buffers, const Stream& stream) const {
+    buffers.resize(6);
+    return {.poses = poses,
+            .templates = templates,
+            .lanes = lanes,
+            .reach = reach,
+            .offsets = on_device(buffers[0], offsets, stream),
+            .begin = on_device(buffers[1], begin, stream),
+            .extents = on_device(buffers[2], extents, stream),
+            .t = on_device(buffers[3], t, stream),
+            .parts = on_device(buffers[4], parts, stream),
+            .contrast = on_device(buffers[5], contrast, stream)};
+  }
+
+ private:
+  void add_pixels(int radius) {
+    reach = std::max(reach, radius);
+    std::vector<CoarsePatterns::Offset> of_block[kernels::kPatternBlocks];
+    for (int y = -radius; y <= radius; ++y)
+      for (int x = -radius; x <= radius; ++x) {
+        if (x * x + y * y > radius * radius || x * x + y * y < 2) continue;
+        const auto third = [&](int v) { return std::clamp((v + radius) * 3 / (2 * radius + 1), 0, 2); };
+        of_block[3 * third(y) + third(x)].push_back(
+            {static_cast<std::int16_t>(x), static_cast<std::int16_t>(y)});
+      }
+    for (const auto& block : of_block) {
+      begin.push_back(static_cast<std::int32_t>(offsets.size()));
+      offsets.insert(offsets.end(), block.begin(), block.end());
+    }
+    begin.push_back(static_cast<std::int32_t>(offsets.size()));
+    const auto r = static_cast<std::int16_t>(radius), minus = static_cast<std::int16_t>(-radius);
+    extents.push_back({minus, r, minus, r});
+  }
+  void add_parts(int pose) {
+    for (int part = 0; part < kernels::kPatternParts; ++part)
+      for (int k = 0; k < lanes; ++k) {
+        double n = 0, sum = 0, squares = 0;
+        for (int block = 0; block < kernels::kPatternBlocks; ++block)
+          for (int e = first(pose, block); has(part, block) && e < first(pose, block + 1); ++e)
+            ++n, sum += t[e * lanes + k], squares += std::pow(t[e * lanes + k], 2);
+        const double tt = squares - sum * sum / n;
+        // A part of the second pose does not count.
+        const float weight = k >= templates || (part == 2 && pose == 1) ? 0 : part == 0 ? 1 : kPartWeight;
+        parts.push_back({static_cast<float>(sum / n),
+                         weight > 0 ? static_cast<float>(weight / std::sqrt(tt)) : 0, weight});
+        if (part == 0) contrast.push_back(static_cast<float>(0.15 * squares / n));
+      }
+  }
+};
+
+struct TestPlane {
+  int width, height, margin, stride;
+  std::vector<float> values, counts;
+  bool has_mask;
+
+  TestPlane(int w, int h, int m, bool masked)
+      : width(w), height(h), margin(m), stride(w + 2 * m + 5), has_mask(masked) {
+    values.assign(static_cast<std::size_t>(stride) * (h + 2 * m), 0.0F);
+    counts = values;
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    for (int y = 0; y < h; ++y)
+      for (int x = 0; x < w; ++x) {
+        if (masked && (x - 20) * (x - 20) + (y - 15) * (y - 15) < 60) continue;
+        counts[place(x, y)] = 1;
+        // Without contrast at the right.
+        values[place(x, y)] = x > w - 14 ? 3.0F : 20 * normal(random);
+      }
+  }
+  std::size_t place(int x, int y) const { return static_cast<std::size_t>(y + margin) * stride + x + margin; }
+};
+
+double naive_score(const TestPatterns& p, const TestPlane& image, int template_index, int pose, int x, int y,
+                   bool any_polarity) {
+  double best = -2, visible_all = 0;
+  const double whole = p.first(pose, kernels::kPatternBlocks) - p.first(pose, 0);
+  for (int e = p.first(pose, 0); e < p.first(pose, kernels::kPatternBlocks); ++e)
+    visible_all += image.counts[image.place(x + p.offsets[e].x, y + p.offsets[e].y)];
+  const auto& extent = p.extents[pose];
+  const bool is_cut = image.has_mask || x + extent.left < 0 || y + extent.top < 0 ||
+                      x + extent.right >= image.width || y + extent.bottom >= image.height;
+  if (is_cut) best = 0;
+  for (int part = 0; part < kernels::kPatternParts; ++part) {
+    const auto& of =
+        p.parts[(static_cast<std::size_t>(pose) * kernels::kPatternParts + part) * p.lanes + template_index];
+    if (of.weight == 0) continue;
+    double n = 0, t = 0, tt = 0, v = 0, vv = 0, tv = 0;
+    for (int block = 0; block < kernels::kPatternBlocks; ++block)
+      for (int e = p.first(pose, block); TestPatterns::has(part, block) && e < p.first(pose, block + 1);
+           ++e) {
+        const std::size_t at = image.place(x + p.offsets[e].x, y + p.offsets[e].y);
+        if (image.counts[at] == 0) continue;
+        const double a = p.t[static_cast<std::size_t>(e) * p.lanes + template_index], b = image.values[at];
+        ++n, t += a, tt += a * a, v += b, vv += b * b, tv += a * b;
+      }
+    if (n == 0) continue;
+    const double of_t = tt - t * t / n, of_v = vv - v * v / n;
+    if (is_cut && (n < kLeastVisible * whole ||
+                   of_t < p.contrast[static_cast<std::size_t>(pose) * p.lanes + template_index] * n))
+      continue;
+    double score = of.weight * (tv - t * v / n) / std::sqrt(of_t * std::max(of_v, kLeastVariance * n));
+    if (any_polarity) score = std::abs(score);
+    best = std::max(best, score);
+  }
+  return best;
+}
+
+void check_scores(const TestPlane& image, int poses, int templates, bool any_polarity) {
+  SCOPED_TRACE(testing::Message() << image.width << " x " << image.height << ", " << poses << " poses, "
+                                  << templates << " templates, mask " << image.has_mask);
+  const Stream stream;
+  const TestPatterns patterns(poses, templates);
+  std::vector<DeviceBuffer> buffers;
+  DeviceBuffer values, counts, memory;
+  const auto origin = static_cast<std::ptrdiff_t>(image.place(0, 0));
+  const kernels::CoarsePlane plane{on_device(values, image.values, stream) + origin,
+                                   on_device(counts, image.counts, stream) + origin,
+                                   image.stride,
+                                   image.margin,
+                                   image.width,
+                                   image.height,
+                                   image.has_mask};
+  const std::size_t places = kernels::coarse_places(image.width, image.height),
+                    all = places * poses * templates;
+  auto* scores = memory.reserve<float>(all);
+  kernels::fill(scores, device_poison, all * sizeof(float), stream.handle());
+  kernels::launch_coarse_scores(plane, patterns.upload(buffers, stream),
+                                {kLeastVariance, kLeastVisible, any_polarity}, scores, stream.handle());
+  const auto got = on_host(scores, all, stream);
+  std::size_t k = 0;
+  for (int template_index = 0; template_index < templates; ++template_index)
+    for (int pose = 0; pose < poses; ++pose)
+      for (int y = -1; y <= image.height; ++y)
+        for (int x = -1; x <= image.width; ++x, ++k)
+          ASSERT_NEAR(got[k], naive_score(patterns, image, template_index, pose, x, y, any_polarity), 2e-4)
+              << "template " << template_index << ", pose " << pose << ", " << x << ", " << y;
+}
+
+TEST(CoarseScores, AreCorrelationsOfTheBestPart) {
+  check_scores(TestPlane(70, 41, 9, false), 3, 1, false);
+  check_scores(TestPlane(45, 33, 8, false), 2, 5, false);
+  check_scores(TestPlane(33, 60, 8, false), 1, 4, true);
+  check_scores(TestPlane(9, 7, 8, false), 3, 2, false);  // smaller than a pattern
+}
+
+TEST(CoarseScores, MaskedPixelsDoNotCount) {
+  check_scores(TestPlane(50, 40, 8, true), 2, 1, false);
+  check_scores(TestPlane(50, 40, 8, true), 3, 3, true);
+}
+
+using Peak = std::tuple<int, int, int, int, float>;
+
+/// The local maxima by their definition.
+std::set<Peak> naive_peaks(const std::vector<float>& scores, const kernels::CoarsePlanes& planes) {
+  const kernels::CoarseNeighbours& n = planes.neighbours;
+  const int w = planes.width + 2, h = planes.height + 2, poses = n.turns * n.sizes;
+  const auto at = [&](int k, int pose, int x, int y) {
+    return scores[((static_cast<std::size_t>(k) * poses + pose) * h + y + 1) * w + x + 1];
+  };
+  std::set<Peak> found;
+  for (int k = 0; k < planes.templates; ++k)
+    for (int pose = 0; pose < poses; ++pose)
+      for (int y = 0; y < planes.height; ++y)
+        for (int x = 0; x < planes.width; ++x) {
+          const float value = at(k, pose, x, y);
+          if (value < planes.threshold) continue;
+          bool is_peak = true;
+          const auto compare = [&](int other, bool is_earlier) {
+            for (int j = -1; j <= 1; ++j)
+              for (int i = -1; i <= 1; ++i) {
+                const float near = at(k, other, x + i, y + j);
+                is_peak &= is_earlier ? near < value : near <= value;
+              }
+          };
+          compare(pose, false);
+          const int turn = pose % n.turns, size = pose / n.turns;
+          const auto wrapped = [&](int t) { return size * n.turns + (t + n.turns) % n.turns; };
+          if (n.by_turn && n.turns > 2) {
+            if (turn > 0 || n.full_circle) compare(wrapped(turn - 1), true);
+            if (turn + 1 < n.turns || n.full_circle) compare(wrapped(turn + 1), false);
+          }
+          if (n.by_size && size > 0) compare(pose - n.turns, true);
+          if (n.by_size && size + 1 < n.sizes) compare(pose + n.turns, false);
+          if (is_peak) found.insert({k, pose, x, y, value});
+        }
+  return found;
+}
+
+void check_peaks(const kernels::CoarseNeighbours& neighbours, int templates, int most) {
+  SCOPED_TRACE(testing::Message() << neighbours.turns << " x " << neighbours.sizes << ", " << most);
+  const Stream stream;
+  kernels::CoarsePlanes planes{
+      .width = 40, .height = 23, .templates = templates, .neighbours = neighbours, .threshold = 0.3F};
+  const std::size_t count = kernels::coarse_places(40, 23) * templates * neighbours.turns * neighbours.sizes;
+  std::mt19937 random(9);
+  std::vector<float> scores(count);
+  for (float& s : scores) s = static_cast<float>(random() % 1000) / 999;  // some are equal
+  DeviceBuffer memory, bins_memory, cuts_memory, peaks_memory, count_memory;
+  planes.scores = on_device(memory, scores, stream);
+  auto* bins = bins_memory.reserve<std::int32_t>(static_cast<std::size_t>(kernels::kScoreBins) * templates);
+  auto* cuts = cuts_memory.reserve<float>(templates);
+  constexpr int capacity = 100000, kFirst = 7;
+  auto* peaks = peaks_memory.reserve<CoarsePeak>(capacity);
+  auto* number = on_device(count_memory, std::vector<std::int32_t>{0}, stream);
+  kernels::launch_coarse_cuts(planes, most, bins, cuts, stream.handle());
+  kernels::launch_coarse_peaks(planes, cuts, kFirst, peaks, capacity, number, stream.handle());
+  const int found = on_host(number, 1, stream)[0];
+  ASSERT_LE(found, capacity);
+  const std::set<Peak> all = naive_peaks(scores, planes);
+  std::set<Peak> got;
+  for (const CoarsePeak& p : on_host(peaks, found, stream))
+    got.insert({p.template_index - kFirst, p.pose, p.x, p.y, p.score});
+  EXPECT_EQ(static_cast<int>(got.size()), found);
+  // Of each template, the highest ones.
+  for (int k = 0; k < templates; ++k) {
+    std::vector<float> wanted, is_there;
+    for (const Peak& p : all)
+      if (std::get<0>(p) == k) wanted.push_back(std::get<4>(p));
+    for (const Peak& p : got) {
+      EXPECT_TRUE(all.contains(p));
+      if (std::get<0>(p) == k) is_there.push_back(std::get<4>(p));
+    }
+    std::ranges::sort(wanted, std::greater());
+    std::ranges::sort(is_there, std::greater());
+    ASSERT_GE(is_there.size(), std::min<std::size_t>(most, wanted.size()));
+    for (std::size_t i = 0; i < is_there.size(); ++i) EXPECT_EQ(is_there[i], wanted[i]);
+  }
+}
+
+TEST(CoarsePeaks, AreTheHighestLocalMaximaOfEachTemplate) {
+  check_peaks({1, 1, false, false, false}, 1, 10);
+  check_peaks({5, 1, true, false, false}, 2, 30);
+  check_peaks({5, 1, true, false, true}, 3, 1 << 20);
+  check_peaks({4, 3, true, true, true}, 2, 50);
+  check_peaks({2, 3, true, true, true}, 2, 1 << 20);
+}
+
+// --- fits ---
+
+/// An image and pixels of a template, both of one smooth function.
+struct FitScene {
+  int width = 90, height = 70;
+  std::vector<float> image, mask, lists;
+  std::vector<float> xi, eta, t, tx, ty;
+  double mean = 0;
+  int count = 0, padded = 0;
+
+  static double grey(double x, double y) {
+    return 120 + 40 * std::sin(0.31 * x + 0.1 * y) + 30 * std::cos(0.23 * y - 0.12 * x) +
+           20 * std::sin(0.05 * x * y / 9);
+  }
+  explicit FitScene(const pose::Warp& truth, int radius)
+      : mask(static_cast<std::size_t>(width) * height, 1.0F) {
+    const double det = truth.xx * truth.yy - truth.xy * truth.yx;
+    std::mt19937 random(2);
+    std::normal_distribution<double> normal;
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x) {
+        const double dx = x - truth.center_x, dy = y - truth.center_y;
+        const double a = (truth.yy * dx - truth.xy * dy) / det, b = (truth.xx * dy - truth.yx * dx) / det;
+        const bool is_hidden = a > radius / 2.0 && b > 0;
+        image.push_back(static_cast<float>((is_hidden ? 60 : 0.8 * grey(a, b) + 12) + normal(random)));
+      }
+    for (int y = -radius; y <= radius; ++y)
+      for (int x = -radius; x <= radius; ++x) xi.push_back(x), eta.push_back(y), t.push_back(grey(x, y));
+    count = static_cast<int>(t.size());
+    for (const float v : t) mean += v / count;
+    for (int k = 0; k < count; ++k) {
+      const double x = xi[k], y = eta[k], h = 0.01;
+      tx.push_back(static_cast<float>((grey(x + h, y) - grey(x - h, y)) / (2 * h)));
+      ty.push_back(static_cast<float>((grey(x, y + h) - grey(x, y - h)) / (2 * h)));
+      t[k] -= static_cast<float>(mean);
+    }
+    padded = (count + kernels::PosePixels::kPadding - 1) / kernels::PosePixels::kPadding *
+             kernels::PosePixels::kPadding;
+    for (auto* list : {&xi, &eta, &t, &tx, &ty}) {
+      list->resize(padded, 0.0F);
+      lists.insert(lists.end(), list->begin(), list->end());
+    }
+  }
+  double squares() const {
+    double sum = 0;
+    for (int k = 0; k < count; k += pose::median_stride(count)) sum += static_cast<double>(t[k]) * t[k];
+    return sum;
+  }
+  /// Bilinear; NaN outside.
+  double at(double x, double y) const {
+    if (!(x >= 0 && y >= 0 && x <= width - 1 && y <= height - 1)) return NAN;
+    if (mask[static_cast<std::size_t>(std::floor(y + 0.5)) * width + static_cast<int>(std::floor(x + 0.5))] ==
+        0)
+      return NAN;
+    const int i = std::min(static_cast<int>(x), width - 2), j = std::min(static_cast<int>(y), height - 2);
+    const float* p = &image[static_cast<std::size_t>(j) * width + i];
+    const double fx = x - i, fy = y - j;
+    return (1 - fy) * ((1 - fx) * p[0] + fx * p[1]) + fy * ((1 - fx) * p[width] + fx * p[width + 1]);
+  }
+};
+
+/// The same steps with sums in double.
+pose::Fit naive_fit(const FitScene& scene, const pose::Warp& start, const pose::FitPlan& plan) {
+  pose::FitSteps steps(plan, start, 0, scene.mean, scene.count);
+  while (steps.begin_step()) {
+    const pose::Warp w = steps.warp();
+    std::vector<double> v;
+    pose::ScoreSums s;
+    for (int k = 0; k < scene.count; ++k) {
+      const double xi = scene.xi[k], eta = scene.eta[k], t = scene.t[k];
+      v.push_back(scene.at(w.center_x + w.xx * xi + w.xy * eta, w.center_y + w.yx * xi + w.yy * eta));
+      if (std::isnan(v[k])) continue;
+      s.n += 1, s.t += t, s.tt += t * t, s.v += v[k], s.vv += v[k] * v[k], s.tv += t * v[k];
+    }
+    if (!steps.take_scores(s)) continue;
+    const auto residual = [&](int k) { return v[k] - steps.gain() * scene.t[k] - steps.offset(); };
+    std::vector<double> sorted;
+    for (int k = 0; k < scene.count; k += pose::median_stride(scene.count))
+      if (!std::isnan(v[k])) sorted.push_back(std::abs(residual(k)));
+    std::ranges::sort(sorted);
+    const double limit = pose::residual_limit(plan.is_near, static_cast<float>(sorted[sorted.size() / 2]),
+                                              scene.squares(), steps.gain(), scene.count);
+    double products[pose::kProducts] = {}, fitting = 0;
+    for (int k = 0; k < scene.count; ++k) {
+      if (std::isnan(v[k])) continue;
+      const double q = residual(k) / limit, rest = std::max(0.0, 1 - q * q);
+      const double weight = steps.is_robust() ? rest * rest : 1;
+      const double xi = scene.xi[k], eta = scene.eta[k], tx = scene.tx[k], ty = scene.ty[k];
+      const double terms[pose::kTerms] = {tx, ty, xi * tx, eta * tx, xi * ty, eta * ty, scene.t[k], 1, v[k]};
+      for (int i = 0; i < pose::kTerms; ++i)
+        for (int j = i; j < pose::kTerms; ++j)
+          products[pose::product_index(i, j)] += weight * terms[i] * terms[j];
+      fitting += weight > pose::kFits;
+    }
+    steps.take_products(products, fitting);
+  }
+  return steps.result();
+}
+
+void check_fit(const FitScene& scene, const pose::Warp& truth, const std::vector<pose::Warp>& starts,
+               const pose::FitPlan& plan) {
+  const Stream stream;
+  DeviceBuffer image, mask, lists, pixels_memory, tasks_memory, results_memory;
+  const float* first = on_device(lists, scene.lists, stream);
+  const std::size_t n = scene.padded;
+  const kernels::PosePixels pixels{first,       first + n,    first + 2 * n, first + 3 * n,  first + 4 * n,
+                                   scene.count, scene.padded, scene.mean,    scene.squares()};
+  std::vector<kernels::PoseTask> tasks;
+  for (const pose::Warp& start : starts) tasks.push_back({0, start, plan, true});
+  const bool has_mask = std::ranges::count(scene.mask, 0.0F) > 0;
+  const kernels::PoseLevel level{on_device(image, scene.image, stream),
+                                 has_mask ? on_device(mask, scene.mask, stream) : nullptr, scene.width,
+                                 scene.height};
+  auto* results = results_memory.reserve<kernels::PoseResult>(tasks.size());
+  kernels::launch_pose_fits(level, on_device(pixels_memory, std::vector{pixels}, stream), scene.padded,
+                            on_device(tasks_memory, tasks, stream), static_cast<int>(tasks.size()), results,
+                            stream.handle());
+  const auto got = on_host(results, tasks.size(), stream);
+  for (std::size_t k = 0; k < tasks.size(); ++k) {
+    SCOPED_TRACE(testing::Message() << "start " << k);
+    const pose::Fit want = naive_fit(scene, starts[k], plan), fit = got[k].fit;
+    ASSERT_EQ(fit.valid, want.valid);
+    if (!want.valid) continue;
+    EXPECT_NEAR(fit.warp.center_x, want.warp.center_x, 1e-3);
+    EXPECT_NEAR(fit.warp.center_y, want.warp.center_y, 1e-3);
+    EXPECT_NEAR(pose::rotation_of(fit.warp), pose::rotation_of(want.warp), 3e-5);
+    EXPECT_NEAR(pose::scale_of(fit.warp), pose::scale_of(want.warp), 3e-5);
+    EXPECT_NEAR(fit.gain, want.gain, 1e-4);
+    EXPECT_NEAR(fit.offset, want.offset, 1e-2);
+    EXPECT_NEAR(fit.quality, want.quality, 1e-4);
+    EXPECT_NEAR(fit.score, want.score, 1e-4);
+    EXPECT_NEAR(fit.visible, want.visible, 2e-3);
+    EXPECT_NEAR(fit.inside, want.inside, 1e-9);
+    EXPECT_NEAR(fit.warp.center_x, truth.center_x, 0.5);  // what is hidden at a side moves it
+    EXPECT_GT(got[k].structure, 0.9);
+    EXPECT_LE(got[k].structure, 1.0001);
+  }
+}
+
+const pose::Warp kTruth = pose::similarity(41.3, 33.8, 0.2, 1.04);
+
+TEST(PoseFits, AreThoseOfSumsInDouble) {
+  std::vector<pose::Warp> starts = {pose::similarity(41.9, 33.2, 0.22, 1.03),
+                                    pose::similarity(40.4, 34.6, 0.17, 1.05),
+                                    pose::similarity(300, 20, 0, 1)};
+  const FitScene scene(kTruth, 16), large(kTruth, 27);  // 1089 and 3025 pixels
+  for (const pose::Freedom freedom : {pose::Freedom::similarity, pose::Freedom::affine})
+    for (const bool is_near : {false, true}) {
+      SCOPED_TRACE(testing::Message() << parameters(freedom) << " parameters, near " << is_near);
+      const pose::FitPlan plan{
+          .freedom = freedom, .is_near = is_near, .most_steps = 10, .tolerance = 0.001, .rim = 22};
+      check_fit(scene, kTruth, starts, plan);
+      check_fit(large, kTruth, starts, plan);
+    }
+}
+
+TEST(PoseFits, CountPixelsInsideImageAndMask) {
+  const pose::Warp truth = pose::similarity(10.3, 33.8, 0.2, 1.04);  // cut by the border
+  FitScene scene(truth, 16);
+  const pose::FitPlan plan{
+      .freedom = pose::Freedom::similarity, .most_steps = 10, .tolerance = 0.001, .rim = 22};
+  check_fit(scene, truth, {pose::similarity(10.9, 33.2, 0.22, 1.03)}, plan);
+  for (int y = 30; y < 38; ++y)
+    for (int x = 12; x < 22; ++x) scene.mask[static_cast<std::size_t>(y) * scene.width + x] = 0;
+  check_fit(scene, truth, {pose::similarity(10.9, 33.2, 0.22, 1.03)}, plan);
+}
+
+}  // namespace
+}  // namespace dic::test
