@@ -181,7 +181,8 @@ __global__ void __launch_bounds__(point_threads, 1)  // with two blocks, registe
     const std::int32_t i = exists ? list[at / kDirections % n] : -1;
     const bool is_open = exists && frame.states[i] == SplitState::open;
     if (is_open) own = candidate(frame, i, round, track::direction(at % kDirections));
-    const bool left_out = round == 0 && repeats(own);
+    // All lanes of a warp must look, also those of another round and those without a point.
+    const bool repeated = rounds.first == 0 && repeats(own), left_out = round == 0 && repeated;
     const unsigned first = threadIdx.x % warp_size / kDirections * kDirections;
     const bool any = (__ballot_sync(all_lanes, own.exists()) >> first & ((1u << kDirections) - 1)) != 0;
     if (is_open && round == 0 && !any && threadIdx.x % kDirections == 0)
