@@ -28,16 +28,17 @@ inline constexpr std::int64_t kFramesBetweenTries = 8;
 /// Background and worn patterns would otherwise cost every frame as much as a large motion.
 struct LostMemory {
   std::int64_t unpredicted = 0;  ///< points without a prediction that the pyramid did not help
-  std::int64_t not_found = 0;    ///< points that the search did not find, even from predictions of the pyramid
+  std::int64_t not_found = 0;  ///< points that the search did not find, even from predictions of the pyramid
   std::int64_t by_features = 0;  ///< lost points of the last frame that features did not find
   std::int64_t frames = 0;       ///< frames since the pyramid was used
   std::int64_t is_due = 0;       ///< 1 if the next frame tries everything again
 
-  /// Notes a frame in which the pyramid was not used, although these numbers of points were lost.
-  void note_without_pyramid(std::int64_t unpredicted_now, std::int64_t not_found_now) {
-    unpredicted = std::min(unpredicted, unpredicted_now);
-    not_found = std::min(not_found, not_found_now);
-    is_due = unpredicted + not_found > 0 && ++frames >= kFramesBetweenTries ? 1 : 0;
+  /// Notes the numbers of a frame, and which of these points the pyramid was used for.
+  void note(bool predicted, std::int64_t unpredicted_now, bool searched, std::int64_t not_found_now) {
+    unpredicted = predicted ? unpredicted_now : std::min(unpredicted, unpredicted_now);
+    not_found = searched ? not_found_now : std::min(not_found, not_found_now);
+    frames = predicted || searched || unpredicted + not_found == 0 ? 0 : frames + 1;
+    is_due = frames >= kFramesBetweenTries ? 1 : 0;
     if (is_due != 0) unpredicted = not_found = frames = 0;
   }
 };

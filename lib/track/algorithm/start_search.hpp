@@ -61,14 +61,10 @@ bool finish_start_search(Search& search, LostMemory& memory, const Improved& imp
   }
   const std::int64_t unpredicted = search.unpredicted(), lost = search.lost(), all = search.trackable();
   // The motion since the last frame may have been too large to follow.
-  const bool again =
-      many_lost(lost, all) && unpredicted < all && worth_looking(lost, memory.not_found, all);
+  const bool again = many_lost(lost, all) && unpredicted < all && worth_looking(lost, memory.not_found, all);
   if (again) search.search_again(most_lost(lost, all));
   if (again || (Search::kSpeculative && by_pyramid)) improved();
-  if (again || by_pyramid)
-    memory = {.unpredicted = unpredicted, .not_found = search.lost(), .by_features = memory.by_features};
-  else
-    memory.note_without_pyramid(unpredicted, lost);
+  memory.note(by_pyramid, unpredicted, again, again ? search.lost() : lost);
   return many_lost(lost, all);
 }
 
