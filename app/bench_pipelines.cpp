@@ -52,6 +52,37 @@ void print_stream(const bench::StreamTiming& timing, int frames) {
                 timing.frames_per_second / (timing.frames_per_second_of_one * timing.gpus));
 }
 
+void print_images(const char* name, const bench::ImagesTiming& timing) {
+  const auto ok = static_cast<double>(timing.by_status[static_cast<int>(Status::ok)]);
+  std::printf("  %-12s %8.3f s %8.1f frames/s %10.0f points/s\n", name, timing.seconds,
+              timing.frames / timing.seconds, ok / timing.seconds);
+  std::printf("    points of a frame: ");
+  const char* separator = "";
+  for (int status = 0; status < kStatusCount; ++status) {
+    if (timing.by_status[status] == 0) continue;
+    std::printf("%s%.0f %s", separator, static_cast<double>(timing.by_status[status]) / timing.frames,
+                std::string(to_string(static_cast<Status>(status))).c_str());
+    separator = ", ";
+  }
+  std::printf("\n");
+}
+
+void print_image_timings(const bench::ImagesCase& shape, const bench::ImageTimings& timings) {
+  const RefineOptions& refine = shape.options.refine;
+  const bench::ImagesTiming& whole = timings.whole;
+  std::printf("Tracking %d frames of %dx%d on %s: subset %d, step %d, order %d, %s\n", whole.frames,
+              whole.image.width, whole.image.height, whole.device.c_str(), refine.subset, shape.options.step,
+              refine.order, std::string(to_string(refine.interpolation)).c_str());
+  print_images("whole image", whole);
+  if (!timings.region) return;
+  print_images("region", *timings.region);
+  const auto per_point = [](const bench::ImagesTiming& timing) {
+    return timing.seconds / static_cast<double>(timing.by_status[static_cast<int>(Status::ok)]);
+  };
+  std::printf("  the whole image takes %.2f times as long as the region, %.2f times per measured point\n",
+              whole.seconds / timings.region->seconds, per_point(whole) / per_point(*timings.region));
+}
+
 /// Tracks the frames from PNG files, and draws when each stage worked.
 void draw_timeline(const bench::TrackCase& shape, int frames, const std::string& file, std::stop_token stop) {
   const TrackSummary run = bench::track_files(shape, frames, std::move(stop));
@@ -165,9 +196,11 @@ void add_bench_track(CLI::App& bench) {
   auto shape = std::make_shared<bench::TrackCase>();
   auto frames = std::make_shared<int>(0);
   auto timeline = std::make_shared<std::string>();
+  auto images = std::make_shared<bench::ImagesCase>();
+  auto region = std::make_shared<std::vector<int>>();
   TrackOptions& options = shape->options;
   CLI::App& command =
-      *bench.add_subcommand("track", "Time the tracking of synthetic speckle, stage by stage");
+      *bench.add_subcommand("track", "Time the tracking of synthetic speckle, stage by stage, or of images");
   command.option_defaults()->always_capture_default();
   command.add_option("--size", shape->size, "Side of the images, px");
   command.add_option("--noise", shape->noise, "Noise of the images, grey levels");
@@ -182,15 +215,35 @@ void add_bench_track(CLI::App& bench) {
   add_choice(command, "--reference-strategy", options.reference_strategy,
              "Reference with which the frames of a sequence are compared");
   command.add_option("--repeats", shape->repeats, "Number of repeats; medians are printed");
-  CLI::Option* sequence =
-      command.add_option("--frames", *frames, "Also track a sequence of this many frames");
+  CLI::Option* sequence = command.add_option(
+      "--frames", *frames, "Also track a sequence of this many frames; 0 = none, or each image once");
   command
       .add_option("--timeline", *timeline,
                   "Also track these frames from PNG files to result.vtkhdf, and draw when each stage worked")
       ->type_name("FILE.png")
       ->needs(sequence);
-  command.callback([shape, frames, timeline] {
+  CLI::Option* files =
+      command
+          .add_option("--images", images->files,
+                      "Track these images instead of speckle, as dic track does, to and fro for --frames")
+          ->type_name("FILES")
+          ->default_str("");
+  command.add_option("--roi-rect", *region, "Also track the images in this region: x,y,width,height")
+      ->type_name("RECT")
+      ->delimiter(',')
+      ->expected(4)
+      ->default_str("")
+      ->needs(files);
+  command.callback([shape, frames, timeline, images, region] {
     const Interruption interruption;
+    if (!images->files.empty()) {
+      images->options = shape->options;
+      images->repeats = shape->repeats;
+      images->frames = *frames;
+      if (!region->empty()) images->region = {(*region)[0], (*region)[1], (*region)[2], (*region)[3]};
+      print_image_timings(*images, bench::track_images(*images, interruption.token()));
+      return;
+    }
     if (!timeline->empty()) bench::check_timeline(*frames);
     print_track(*shape, bench::track(*shape, interruption.token()));
     if (*frames > 0) print_stream(bench::track_stream(*shape, *frames, interruption.token()), *frames);

@@ -1,6 +1,7 @@
 #include "bench_regress.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <dic/error.hpp>
 #include <dic/io.hpp>
 #include <filesystem>
@@ -97,6 +98,13 @@ void add_bench_regress(CLI::App& bench_command) {
       ->default_str("all");
   command.add_option("--device", flags->options.device, "auto (CPU, and GPU where there is one) or cpu");
   command.add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core");
+  const char* images = std::getenv("DIC_REAL_DATA");
+  command
+      .add_option("--images", flags->options.images,
+                  "Folder of the real images that docs/accuracy.md names, which are tracked too")
+      ->type_name("DIR")
+      ->default_str("$DIC_REAL_DATA");
+  if (images) flags->options.images = images;
   command.footer(kBenchRegressExamples + guide("performance.md") + " says how to read the table.");
   command.callback([flags] { run_regress(*flags); });
 }

@@ -171,15 +171,18 @@ __device__ std::int32_t add(const PartList& parts, const SplitFrame& frame, cons
 }
 
 __global__ void __launch_bounds__(point_threads, 1)  // with two blocks, registers would spill
-    list_parts(const __grid_constant__ SplitFrame frame, const std::int32_t* list, std::int64_t n, int round,
-               const __grid_constant__ PartList parts) {
+    list_parts(const __grid_constant__ SplitFrame frame, const std::int32_t* list, std::int32_t n,
+               const SplitRounds rounds, const __grid_constant__ PartList parts) {
   static_assert(warp_size % kDirections == 0);
-  for_each_warp_of_points(PointRange{0, n * kDirections}, [&](std::int32_t at, bool exists) {
+  const PointRange all{0, std::int64_t{rounds.count} * n * kDirections};
+  for_each_warp_of_points(all, [&](std::int32_t at, bool exists) {
     Candidate own;
-    const std::int32_t i = exists ? list[at / kDirections] : -1;
+    const int round = rounds.first + at / kDirections / n;
+    const std::int32_t i = exists ? list[at / kDirections % n] : -1;
     const bool is_open = exists && frame.states[i] == SplitState::open;
     if (is_open) own = candidate(frame, i, round, track::direction(at % kDirections));
-    const bool left_out = round == 0 && repeats(own);
+    // All lanes of a warp must look, also those of another round and those without a point.
+    const bool repeated = rounds.first == 0 && repeats(own), left_out = round == 0 && repeated;
     const unsigned first = threadIdx.x % warp_size / kDirections * kDirections;
     const bool any = (__ballot_sync(all_lanes, own.exists()) >> first & ((1u << kDirections) - 1)) != 0;
     if (is_open && round == 0 && !any && threadIdx.x % kDirections == 0)
@@ -190,23 +193,32 @@ __global__ void __launch_bounds__(point_threads, 1)  // with two blocks, registe
   });
 }
 
+/// The accepted measurement of least residual among those of a point in one round; -1 if there is none.
+__device__ std::int32_t best_of_round(const PartList& parts, const PartSlot* slots,
+                                      const RefineResult* results, const track::ResidualLevel& level) {
+  std::int32_t best = -1;
+  for (int k = 0; k < kDirections; ++k) {
+    const PartSlot slot = slots[k];
+    if (slot.task < 0) continue;
+    const RefineTask& task = parts.tasks[slot.task];
+    const RefineResult& result = results[slot.task];
+    if (track::is_accepted(result, joined(task.u, task.v, result.shape), joined(task.u, task.v, task.start),
+                           level, slot.pixels) &&
+        (best < 0 || result.residual_sd < results[best].residual_sd))
+      best = slot.task;
+  }
+  return best;
+}
+
 __global__ void __launch_bounds__(point_threads)
-    take_parts(const __grid_constant__ SplitFrame frame, const std::int32_t* list, std::int64_t n,
+    take_parts(const __grid_constant__ SplitFrame frame, const std::int32_t* list, std::int64_t n, int rounds,
                const __grid_constant__ PartList parts, const RefineResult* results) {
   for_each_point(n, [&](std::int32_t at) {
     const std::int32_t i = list[at];
     if (frame.states[i] != SplitState::open) return;
     std::int32_t best = -1;
-    for (int k = 0; k < kDirections; ++k) {
-      const PartSlot slot = parts.slots[at * kDirections + k];
-      if (slot.task < 0) continue;
-      const RefineTask& task = parts.tasks[slot.task];
-      const RefineResult& result = results[slot.task];
-      if (track::is_accepted(result, joined(task.u, task.v, result.shape), joined(task.u, task.v, task.start),
-                             level_at(frame, i), slot.pixels) &&
-          (best < 0 || result.residual_sd < results[best].residual_sd))
-        best = slot.task;
-    }
+    for (int round = 0; round < rounds && best < 0; ++round)
+      best = best_of_round(parts, parts.slots + (round * n + at) * kDirections, results, level_at(frame, i));
     if (best < 0) return;
     frame.tracked[i] = {parts.tasks[best].u, parts.tasks[best].v, results[best]};
     frame.states[i] = SplitState::replaced;
@@ -237,19 +249,22 @@ void launch_find_open_points(const SplitFrame& frame, const PointList& open, Str
   check_launch(describe_points("doubtful points", n));
 }
 
-void launch_list_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n, int round,
-                       const PartList& parts, StreamHandle stream) {
+void launch_list_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
+                       const SplitRounds& rounds, const PartList& parts, StreamHandle stream) {
   clear(parts.count, stream);
   if (n == 0) return;
-  list_parts<<<grid_size(n * kDirections, point_threads), point_threads, 0, stream>>>(frame, points, n, round,
-                                                                                      parts);
+  const unsigned blocks = grid_size(rounds.count * n * kDirections, point_threads);
+  list_parts<<<blocks, point_threads, 0, stream>>>(frame, points, static_cast<std::int32_t>(n), rounds,
+                                                   parts);
   check_launch(describe_points("parts of subsets", n));
 }
 
 void launch_take_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
-                       const PartList& parts, const RefineResult* results, StreamHandle stream) {
+                       const SplitRounds& rounds, const PartList& parts, const RefineResult* results,
+                       StreamHandle stream) {
   if (n == 0) return;
-  take_parts<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, points, n, parts, results);
+  take_parts<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, points, n, rounds.count, parts,
+                                                                        results);
   check_launch(describe_points("measurements of parts of subsets", n));
 }
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <dic/correlate.hpp>
 #include <dic/shared/enum_names.hpp>
+#include <dic/shared/status.hpp>
 #include <dic/track_files.hpp>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -251,6 +254,32 @@ struct StreamTiming {
 /// Pushes `frames` frames of the case's speckle as fast as the stream takes them. Between frames, the motion
 /// changes by a third of that in track(). Throws as track() does.
 StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token stop = {});
+
+/// Images of files, tracked as a whole and, if it is given, in a region.
+struct ImagesCase {
+  std::vector<std::string>
+      files;  ///< files, folders or globs, as for `dic track`; the first is the reference
+  std::optional<Roi::Rect> region;  ///< region that is tracked too
+  int frames = 0;  ///< length of the sequence, which goes to and fro over the images; 0 = each image once
+  int repeats = 5;
+  TrackOptions options;
+};
+struct ImagesTiming {
+  Size image;  ///< size of the images
+  int frames = 0;
+  std::int64_t points = 0;                             ///< points of the grid
+  std::array<std::int64_t, kStatusCount> by_status{};  ///< points of all frames, by status
+  double seconds = 0;  ///< median time from the reference to the last result, images in host memory
+  std::string device;
+};
+struct ImageTimings {
+  ImagesTiming whole;
+  std::optional<ImagesTiming> region;
+};
+/// Times the tracking of real images. What most people track first is a specimen before a background, without
+/// a region; the points of the background cost time although none of them can be measured. Throws UsageError,
+/// FileError, DeviceError, Cancelled.
+ImageTimings track_images(const ImagesCase& shape, std::stop_token stop = {});
 
 /// Times what `dic track` does: measures `frames` frames of that sequence from PNG files in a temporary
 /// folder, and writes the fields there. The folder is removed. Throws as track() does, FileError.

@@ -87,6 +87,30 @@ PlannedCommand track(const std::string& name, int side, int frames, const Words&
           }};
 }
 
+/// Tracks real images.
+PlannedCommand track_real(const std::string& name, const Words& images, const Words& options) {
+  return {name, true, [=](const CommandFiles& files) {
+            const Words output{"--output", files.output(), "--force", "--pictures", "none"};
+            return joined(joined(joined({"track"}, images), output), options);
+          }};
+}
+
+/// The real images: whole, and the first also in a region.
+void add_real(std::vector<PlannedCommand>& set, const std::string& device, const fs::path& folder,
+              const Words& options) {
+  const auto add = [&](const std::string& name, const Words& images, const Words& more) {
+    set.push_back(track_real(device + " " + name, images, joined(options, more)));
+  };
+  const Words oht{folder / "oht_sequence"};
+  add("oht", oht, {});
+  add("oht region", oht, {"--roi-rect", "80,30,240,980"});
+  const fs::path gt4 = folder / "stereo" / "gt4";
+  add("gt4", {gt4 / "GT4-0000_0.png", gt4 / "GT4-0003_0.png"}, {"--step", "8"});
+  const fs::path frac16 = folder / "frac16";
+  add("frac16", {frac16 / "img_0000 .png", frac16 / "img_0015 .png"}, {"--step", "8"});
+  add("utn", {folder / "utn"}, {"--step", "8"});
+}
+
 PlannedCommand match(const std::string& name, int side, const Words& options) {
   return {name, false, [=](const CommandFiles& files) {
             const Words images = files.frames(side, 2);
@@ -104,10 +128,12 @@ std::vector<PlannedCommand> fixed_set(const RegressOptions& options, bool gpu) {
       track("cpu sequence", 512, 11, cpu),
       match("cpu match", 1024, cpu),
   };
+  if (!options.images.empty()) add_real(set, "cpu", options.images, cpu);
   if (!gpu) return set;
   set.push_back(track("gpu pair", 2048, 2, cuda));
   set.push_back(track("gpu sequence", 512, 11, cuda));
   set.push_back(match("gpu match", 2048, cuda));
+  if (!options.images.empty()) add_real(set, "gpu", options.images, cuda);
   return set;
 }
 

@@ -34,14 +34,15 @@ struct RegressOptions {
   std::string device = "auto";    ///< "cpu": without GPU commands; otherwise with them, if there is a GPU
   int threads = 0;                ///< CPU threads of each command; 0 = one per core
   int turns = 12;                 ///< at least 8: fewer cannot tell a change from chance
+  std::filesystem::path images;   ///< folder of the real images (DIC_REAL_DATA); empty: none are tracked
   std::vector<std::string> only;  ///< names of commands; empty = all
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };
 
 /// Runs the fixed set of commands with this program and `other` in turns, once each before the timed turns.
-/// Runs this program by turns with `other`, or alone without it. `on_turn` is called after each turn. Throws UsageError (options,
-/// a command that fails), FileError, Cancelled.
+/// Runs this program by turns with `other`, or alone without it. `on_turn` is called after each turn. Throws
+/// UsageError (options, a command that fails), FileError, Cancelled.
 struct BothReports {
   SpeedReport other, own;
 };

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <opencv2/features2d.hpp>
 #include <opencv2/imgproc.hpp>
+#include <optional>
 
 namespace dic::features {
 namespace {
@@ -75,7 +76,7 @@ Features features_of(const cv::Mat& image, const cv::Mat& mask, int most) {
   const auto sift = cv::SIFT::create(0, 3, kContrast);
   sift->detect(image, out.points, mask);
   cv::KeyPointsFilter::retainBest(out.points, most);
-  sift->compute(image, out.points, out.descriptors);
+  if (std::ssize(out.points) >= kFewestMatches) sift->compute(image, out.points, out.descriptors);
   return out;
 }
 Features features_of(const cv::Mat& image, int most) {
@@ -204,26 +205,40 @@ cv::Matx23d view_along(double angle, const cv::Size& size, cv::Size& seen) {
   return {linear(0, 0), linear(0, 1), -left, linear(1, 0), linear(1, 1), -top};
 }
 
-void find_in_view(const cv::Mat& view, const cv::Mat& mask, const cv::Matx23d& map, const Features& current,
-                  int reduction, std::vector<LocalMotion>& out) {
-  const std::vector<Match> all = matches(features_of(view, mask, kReferenceFeatures), current, map);
-  Affine affine;
-  for (const Match& match : all)
-    if (find_affine(all, match, affine)) out.push_back(motion_of(match, affine, reduction));
-}
-
 }  // namespace
 
-std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView mask, ImageView current,
-                                            Stretch stretch) {
-  const int reduction = reduction_of(current);
-  const cv::Mat image = reduced(reference, reduction);
+/// Both images, reduced, and the features of the current one.
+struct MotionFinder::Images {
+  int reduction;
+  cv::Mat reference, current;
+  std::optional<Features> features;
+
+  Images(ImageView from, ImageView to)
+      : reduction(reduction_of(to)), reference(reduced(from, reduction)), current(reduced(to, reduction)) {}
+
+  void find_in_view(const cv::Mat& view, const cv::Mat& mask, const cv::Matx23d& map,
+                    std::vector<LocalMotion>& out) {
+    const Features seen = features_of(view, mask, kReferenceFeatures);
+    if (std::ssize(seen.points) < kFewestMatches) return;  // the features of the current image are dear
+    if (!features) features = features_of(current, kCurrentFeatures);
+    const std::vector<Match> all = matches(seen, *features, map);
+    Affine affine;
+    for (const Match& match : all)
+      if (find_affine(all, match, affine)) out.push_back(motion_of(match, affine, reduction));
+  }
+};
+
+MotionFinder::MotionFinder(ImageView reference, ImageView current)
+    : images_(std::make_unique<Images>(reference, current)) {}
+MotionFinder::~MotionFinder() = default;
+
+std::vector<LocalMotion> MotionFinder::find(ImageView mask, Stretch stretch) {
+  const cv::Mat& image = images_->reference;
   cv::Mat reduced_mask;
   cv::resize(as_mat(mask), reduced_mask, image.size(), 0, 0, cv::INTER_NEAREST);
-  const Features features = features_of(reduced(current, reduction), kCurrentFeatures);
   std::vector<LocalMotion> out;
   if (stretch == Stretch::small) {
-    find_in_view(image, reduced_mask, {1, 0, 0, 0, 1, 0}, features, reduction, out);
+    images_->find_in_view(image, reduced_mask, {1, 0, 0, 0, 1, 0}, out);
     return out;
   }
   for (int k = 0; k < 4; ++k) {
@@ -232,7 +247,7 @@ std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView mask,
     cv::Mat view, seen;
     cv::warpAffine(image, view, map, size, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
     cv::warpAffine(reduced_mask, seen, map, size, cv::INTER_NEAREST);
-    find_in_view(view, seen, map, features, reduction, out);
+    images_->find_in_view(view, seen, map, out);
   }
   return out;
 }

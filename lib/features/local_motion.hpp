@@ -2,6 +2,7 @@
 
 #include <dic/image.hpp>
 #include <dic/shared/shape_parameters.hpp>
+#include <memory>
 #include <vector>
 
 namespace dic::features {
@@ -19,13 +20,24 @@ enum class Stretch {
           ///< direction
 };
 
-/// Finds motions of any size and rotation by matching features (SIFT, Lowe 2004) of both images. Returns a
-/// motion for each feature that shares an affine map with its neighbours' matches: independently moving
-/// bodies have motions of their own, and features that agree with nothing have none. Motions are good to
-/// about 1 px; the refinement starts from them.
-///
-/// mask: u8, as large as the reference; only features where it is not zero are searched.
-std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView mask, ImageView current,
-                                            Stretch stretch);
+/// Finds motions of any size and rotation by matching features (SIFT, Lowe 2004) of both images.
+class MotionFinder {
+ public:
+  /// Copies what it needs of the pixels.
+  MotionFinder(ImageView reference, ImageView current);
+  ~MotionFinder();
+
+  /// Returns a motion for each feature that shares an affine map with its neighbours' matches: independently
+  /// moving bodies have motions of their own, and features that agree with nothing have none. Motions are
+  /// good to about 1 px; the refinement starts from them. The features of the current image are found by the
+  /// first call that needs them.
+  ///
+  /// mask: u8, as large as the reference; only features where it is not zero are searched.
+  std::vector<LocalMotion> find(ImageView mask, Stretch stretch);
+
+ private:
+  struct Images;
+  std::unique_ptr<Images> images_;
+};
 
 }  // namespace dic::features

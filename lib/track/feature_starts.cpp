@@ -62,18 +62,19 @@ bool inside(const ShapeParameters& shape, int x, int y, Size image) {
 }  // namespace
 
 std::vector<FeatureStart> starts_from_features(const LostPoints& lost, const RefineOptions& options,
-                                               ImageView reference, ImageView current, Stretch stretch) {
+                                               features::MotionFinder& finder, Size reference, Size current,
+                                               Stretch stretch) {
   const int radius = options.subset / 2;
-  const std::vector<features::LocalMotion> motions = features::find_local_motions(
-      reference, wanted_pixels(lost, radius, reference.size()), current, stretch);
-  const NearestMotion nearest(motions, reference.size(), 4 * radius + 1);
+  const std::vector<features::LocalMotion> motions =
+      finder.find(wanted_pixels(lost, radius, reference), stretch);
+  const NearestMotion nearest(motions, reference, 4 * radius + 1);
   std::vector<FeatureStart> out;
   for (std::size_t k = 0; k < lost.points.size(); ++k) {
     const features::LocalMotion* motion = nearest.at(lost.x[k], lost.y[k]);
     if (!motion) continue;
     ShapeParameters shape = extrapolated(motion->shape, lost.x[k] - motion->x, lost.y[k] - motion->y);
     if (options.order == 0) shape = {.u = shape.u, .v = shape.v};
-    if (inside(shape, lost.x[k], lost.y[k], current.size())) out.push_back({lost.points[k], shape});
+    if (inside(shape, lost.x[k], lost.y[k], current)) out.push_back({lost.points[k], shape});
   }
   return out;
 }

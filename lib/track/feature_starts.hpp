@@ -43,8 +43,9 @@ struct FeatureStart {
 };
 
 /// Starts from the motions of features around the points, in the order of `lost`; none for points without
-/// features or outside the current image.
+/// features or outside the current image. finder, reference, current: of these two images.
 std::vector<FeatureStart> starts_from_features(const LostPoints& lost, const RefineOptions& options,
-                                               ImageView reference, ImageView current, Stretch stretch);
+                                               features::MotionFinder& finder, Size reference, Size current,
+                                               Stretch stretch);
 
 }  // namespace dic::track

@@ -137,6 +137,25 @@ class BenchPipelinesTest(ProgramTest):
         self.refuse(2, ["repeat"], "bench", "track", "--repeats", "0")
         self.refuse(2, ["odd"], "bench", "track", "--size", "256", "--subset", "20")
 
+    def test_track_images(self):
+        self.succeed("synth", "--width", "160", "--height", "120", "--u", "0.4", "--frames", "3", "-o", "scene")
+        flags = ["bench", "track", "--images", "scene", "--device", "cpu", "--repeats", "1", "--step", "10"]
+        out = self.succeed(*flags, "--frames", "5", "--roi-rect", "30,20,80,60").stdout
+        self.assertIn("Tracking 5 frames of 160x120 on cpu: subset 33, step 10", out)
+        whole, region = re.findall(r"points of a frame: (.*)", out)
+        self.assertEqual(self.points(region), 8 * 6)
+        self.assertEqual(self.points(whole), 16 * 12)
+        self.assertRegex(out, r"the whole image takes [0-9.]+ times as long as the region")
+        self.assertNotIn("region", self.succeed(*flags).stdout)
+        self.refuse(2, ["two images"], *flags[:2], "--images", "scene/frame_0000.png")
+        self.refuse(1, ["none"], *flags[:2], "--images", "none")
+        self.refuse(2, ["--images"], "bench", "track", "--roi-rect", "0,0,80,80")
+
+    @staticmethod
+    def points(text):
+        """The sum of "28 ok, 20 flat"."""
+        return sum(int(number) for number in re.findall(r"[0-9]+", text))
+
     def test_timeline(self):
         flags = ["bench", "track", "--size", "200", "--repeats", "1", "--device", "cpu", "--timeline", "t.png"]
         out = self.succeed(*flags, "--frames", "10").stdout

@@ -222,7 +222,7 @@ TEST_F(Points, OpenOnesAreMeasuredWithPartsFromAllSides) {
     const DeviceArray<std::int32_t> points(open, stream);
     const DeviceParts parts(open.size(), stream);
     for (int round = 0; round < track::kSplitRounds; ++round) {
-      kernels::launch_list_parts(found.frame, points.data(), std::ssize(open), round, parts.list(),
+      kernels::launch_list_parts(found.frame, points.data(), std::ssize(open), {round}, parts.list(),
                                  stream.handle());
       const auto slots = parts.slots.values(stream);
       const auto subsets = parts.subsets.values(stream);
@@ -266,15 +266,15 @@ RefineResult part_result(PointsState& s, const RefineTask& task) {
 }
 
 TEST_F(Points, TheBestPartThatIsAcceptedCounts) {
-  int taken = 0, kept = 0;
+  int taken = 0, kept = 0, first = 0, later = 0;
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     make_some_doubtful(s);
     const DeviceFrame found(s, device, stream);
     const List open = found.open.sorted(stream);
     const DeviceArray<std::int32_t> points(open, stream);
-    const DeviceParts parts(open.size(), stream);
-    constexpr int round = 2;
-    kernels::launch_list_parts(found.frame, points.data(), std::ssize(open), round, parts.list(),
+    constexpr kernels::SplitRounds rounds{2, 3};
+    const DeviceParts parts(rounds.count * open.size(), stream);
+    kernels::launch_list_parts(found.frame, points.data(), std::ssize(open), rounds, parts.list(),
                                stream.handle());
     auto states = found.states.values(stream);
     const auto slots = parts.slots.values(stream);
@@ -285,9 +285,15 @@ TEST_F(Points, TheBestPartThatIsAcceptedCounts) {
     for (std::size_t at = 0; at < open.size(); ++at) {
       const int i = open[at];
       const RefineResult* best = nullptr;
-      for (int k = 0; k < kDirections; ++k) {
-        const PartSlot& slot = slots[at * kDirections + k];
+      std::vector<NaivePart> wanted;
+      for (int k = 0; k < rounds.count * kDirections; ++k) {
+        const int round = k / kDirections, direction = k % kDirections;
+        if (best && direction == 0) break;  // a later round does not replace an accepted result
+        if (direction == 0) wanted = naive_parts(s, states, i, rounds.first + round);
+        const PartSlot& slot = slots[(round * open.size() + at) * kDirections + direction];
+        ASSERT_EQ(slot.task >= 0, wanted[direction].part.pixels > 0);
         if (slot.task < 0) continue;
+        ++(round > 0 ? later : first);
         const RefineResult& result = results[slot.task];
         const bool near = std::abs(result.shape.u[0] - tasks[slot.task].start.u[0]) <= 2;
         if (result.status != Status::ok || !near ||
@@ -301,13 +307,15 @@ TEST_F(Points, TheBestPartThatIsAcceptedCounts) {
       ++(best ? taken : kept);
     }
     const DeviceArray<RefineResult> device_results(results, stream);
-    kernels::launch_take_parts(found.frame, points.data(), std::ssize(open), parts.list(),
+    kernels::launch_take_parts(found.frame, points.data(), std::ssize(open), rounds, parts.list(),
                                device_results.data(), stream.handle());
     EXPECT_TRUE(same_bytes(found.tracked.values(stream), want));
     EXPECT_TRUE(same_bytes(found.states.values(stream), states));
   });
   EXPECT_GT(taken, 1000);
   EXPECT_GT(kept, 1000);
+  EXPECT_GT(first, 1000);
+  EXPECT_GT(later, 100);
 }
 
 TEST_F(Points, ContradictedOnesAreGivenUp) {

@@ -28,8 +28,8 @@ Image everywhere(Size size) {
 
 std::vector<features::LocalMotion> found(const SynthOptions& synth,
                                          features::Stretch stretch = features::Stretch::small) {
-  return features::find_local_motions(synth_frame(synth, 0), everywhere(synth.size), synth_frame(synth, 1),
-                                      stretch);
+  return features::MotionFinder(synth_frame(synth, 0), synth_frame(synth, 1))
+      .find(everywhere(synth.size), stretch);
 }
 
 /// Number of motions that differ from the true one at their position by more than 2 px, or by more than 0.1
@@ -112,18 +112,37 @@ TEST(LocalMotion, NothingIsFoundWhereNothingIs) {
   EXPECT_LE(found(synth, features::Stretch::large).size(), 4);
   const Image black({200, 300}, ScalarType::u16);
   EXPECT_TRUE(
-      features::find_local_motions(black, everywhere(black.size()), black, features::Stretch::small).empty());
+      features::MotionFinder(black, black).find(everywhere(black.size()), features::Stretch::small).empty());
   SynthOptions lattice = speckle(500, 2, {.u = 30});
   lattice.texture = Texture::lattice;
   EXPECT_EQ(wrong(found(lattice), lattice.motion), 0) << "of a texture where many motions look right";
+}
+
+TEST(LocalMotion, AFinderAnswersEveryQuestionAsANewOneDoes) {
+  const SynthOptions synth = speckle(400, 1.7, turned(20, 1, 1));
+  const Image reference = synth_frame(synth, 0), current = synth_frame(synth, 1),
+              all = everywhere(synth.size), none(synth.size, ScalarType::u8);
+  features::MotionFinder finder(reference, current);
+  EXPECT_TRUE(finder.find(none, features::Stretch::small).empty());
+  for (const auto stretch : {features::Stretch::small, features::Stretch::large, features::Stretch::small}) {
+    const auto again = finder.find(all, stretch),
+               anew = features::MotionFinder(reference, current).find(all, stretch);
+    ASSERT_EQ(again.size(), anew.size());
+    EXPECT_GT(again.size(), 20);
+    for (std::size_t k = 0; k < again.size(); ++k) {
+      EXPECT_EQ(again[k].x, anew[k].x);
+      EXPECT_EQ(again[k].shape.u, anew[k].shape.u);
+      EXPECT_EQ(again[k].shape.vy, anew[k].shape.vy);
+    }
+  }
 }
 
 TEST(LocalMotion, OnlyWantedFeaturesAreLookedFor) {
   const SynthOptions synth = speckle(400, 1.7, turned(60, 1, 1));
   Image wanted(synth.size, ScalarType::u8);
   for (int y = 150; y < 250; ++y) std::fill_n(wanted.row<std::uint8_t>(y) + 200, 100, std::uint8_t{255});
-  const auto motions = features::find_local_motions(synth_frame(synth, 0), wanted, synth_frame(synth, 1),
-                                                    features::Stretch::small);
+  const auto motions = features::MotionFinder(synth_frame(synth, 0), synth_frame(synth, 1))
+                           .find(wanted, features::Stretch::small);
   EXPECT_GT(motions.size(), 20);
   for (const features::LocalMotion& motion : motions) {
     EXPECT_TRUE(motion.x >= 198 && motion.x < 302 && motion.y >= 148 && motion.y < 252);

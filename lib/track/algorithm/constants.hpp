@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 
@@ -15,11 +16,32 @@ inline constexpr float kRecognized = 0.5f;  ///< ZNCC at whole pixels of a subse
 constexpr bool many_lost(std::int64_t lost, std::int64_t points) { return 50 * lost > points; }
 /// True if so many points are lost that the others may have been found by chance.
 constexpr bool most_lost(std::int64_t lost, std::int64_t points) { return 2 * lost > points; }
-/// True if it is worth looking for lost points by features. Points that features did not find in earlier
-/// frames (`given_up`) are not looked for again, unless most points are lost.
-constexpr bool worth_features(std::int64_t lost, std::int64_t given_up, std::int64_t points) {
+/// True if it is worth looking for lost points all over the image, by the pyramid or by features. Points that
+/// this did not find in earlier frames (`given_up`) are not looked for again, unless most points are lost.
+constexpr bool worth_looking(std::int64_t lost, std::int64_t given_up, std::int64_t points) {
   return many_lost(lost - given_up, points) || most_lost(lost, points);
 }
+/// Number of frames after which the image pyramid is used again for points that it did not find.
+inline constexpr std::int64_t kFramesBetweenTries = 8;
+
+/// Numbers of lost points that a reference has given up looking for everywhere; kept from frame to frame.
+/// Background and worn patterns would otherwise cost every frame as much as a large motion.
+struct LostMemory {
+  std::int64_t unpredicted = 0;  ///< points without a prediction that the pyramid did not help
+  std::int64_t not_found = 0;  ///< points that the search did not find, even from predictions of the pyramid
+  std::int64_t by_features = 0;  ///< lost points of the last frame that features did not find
+  std::int64_t frames = 0;       ///< frames since the pyramid was used
+  std::int64_t is_due = 0;       ///< 1 if the next frame tries everything again
+
+  /// Notes the numbers of a frame, and which of these points the pyramid was used for.
+  void note(bool predicted, std::int64_t unpredicted_now, bool searched, std::int64_t not_found_now) {
+    unpredicted = predicted ? unpredicted_now : std::min(unpredicted, unpredicted_now);
+    not_found = searched ? not_found_now : std::min(not_found, not_found_now);
+    frames = predicted || searched || unpredicted + not_found == 0 ? 0 : frames + 1;
+    is_due = frames >= kFramesBetweenTries ? 1 : 0;
+    if (is_due != 0) unpredicted = not_found = frames = 0;
+  }
+};
 
 /// Refinement begins with the starts of the highest score, and goes on from what is measured. A start below
 /// the last value is not worth its iterations.

@@ -69,18 +69,13 @@ bool recover_from_neighbours(Refinement& refinement, int step) {
   return false;
 }
 
-/// State of the search by features that a reference keeps from frame to frame.
-struct FeatureMemory {
-  std::int64_t given_up = 0;  ///< lost points of the last frame that features did not find
-};
-
 /// Looks for lost points by features if that is worth it. Returns whether it found some; islands were then
 /// dropped.
 template <RefinementOperations Refinement>
-bool find_by_features(Refinement& refinement, std::int64_t trackable, FeatureMemory& memory) {
+bool find_by_features(Refinement& refinement, std::int64_t trackable, LostMemory& memory) {
   bool found = false;
   for (const Stretch stretch : {Stretch::small, Stretch::large}) {
-    if (!worth_features(refinement.lost(), memory.given_up, trackable) ||
+    if (!worth_looking(refinement.lost(), memory.by_features, trackable) ||
         !many_lost(refinement.lost_in_view(), trackable))
       break;
     if (!refinement.refine_from_features(stretch)) continue;
@@ -88,7 +83,7 @@ bool find_by_features(Refinement& refinement, std::int64_t trackable, FeatureMem
     found = true;
   }
   const std::int64_t lost = refinement.lost();
-  memory.given_up = most_lost(lost, trackable) ? 0 : lost;
+  memory.by_features = most_lost(lost, trackable) ? 0 : lost;
   return found;
 }
 
@@ -96,8 +91,8 @@ bool find_by_features(Refinement& refinement, std::int64_t trackable, FeatureMem
 /// only then can features of the images help.
 template <RefinementOperations Refinement>
 void finish_refinement(Refinement& refinement, bool many_not_found, std::int64_t trackable,
-                       FeatureMemory& memory) {
-  if (!many_not_found) memory = {};
+                       LostMemory& memory) {
+  if (!many_not_found) memory.by_features = 0;
   bool features_untried = many_not_found;
   for (int step = 0;;) {
     const bool starts_untried = recover_from_neighbours(refinement, step);

@@ -35,37 +35,37 @@ concept StartSearchOperations = requires(T& search, const T& state) {
 };
 
 template <StartSearchOperations Search>
-bool needs_pyramid(Search& search) {
-  return search.automatic() && many_lost(search.unpredicted(), search.trackable());
+bool needs_pyramid(Search& search, const LostMemory& memory) {
+  return search.automatic() && worth_looking(search.unpredicted(), memory.unpredicted, search.trackable());
 }
 
 /// The search of an ordinary frame.
 template <StartSearchOperations Search>
-void begin_start_search(Search& search) {
+void begin_start_search(Search& search, const LostMemory& memory) {
   search.predict_from_last();
   const bool known_later = Search::kSpeculative && search.has_last();
-  if (!known_later && needs_pyramid(search)) search.predict_from_pyramid();
+  if (!known_later && needs_pyramid(search, memory)) search.predict_from_pyramid();
   search.search_all();
 }
 
-/// Completes the search, which only some frames need. Calls improved() each time that starts have changed.
-/// Returns true if many points were not found where the last frame (or, without one, the pyramid) predicted
-/// them.
+/// Completes the search, which only some frames need. Calls improved() if starts have changed. Returns true
+/// if many points were not found where the last frame (or, without one, the pyramid) predicted them.
 template <StartSearchOperations Search, std::invocable Improved>
-bool finish_start_search(Search& search, const Improved& improved) {
+bool finish_start_search(Search& search, LostMemory& memory, const Improved& improved) {
   if (!search.automatic()) return false;
-  if (Search::kSpeculative && search.has_last() && needs_pyramid(search)) {
+  const bool by_pyramid = search.has_last() && needs_pyramid(search, memory);
+  if (Search::kSpeculative && by_pyramid) {
     search.predict_from_last();
     search.predict_from_pyramid();
     search.search_all();
-    improved();
   }
-  if (!many_lost(search.lost(), search.trackable())) return false;
-  if (search.unpredicted() >= search.trackable()) return true;
+  const std::int64_t unpredicted = search.unpredicted(), lost = search.lost(), all = search.trackable();
   // The motion since the last frame may have been too large to follow.
-  search.search_again(most_lost(search.lost(), search.trackable()));
-  improved();
-  return true;
+  const bool again = many_lost(lost, all) && unpredicted < all && worth_looking(lost, memory.not_found, all);
+  if (again) search.search_again(most_lost(lost, all));
+  if (again || (Search::kSpeculative && by_pyramid)) improved();
+  memory.note(by_pyramid, unpredicted, again, again ? search.lost() : lost);
+  return many_lost(lost, all);
 }
 
 }  // namespace dic::track

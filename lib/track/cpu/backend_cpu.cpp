@@ -48,14 +48,14 @@ struct Shared {
 };
 
 static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<MaterialPoint> &&
-              std::is_trivially_copyable_v<FeatureMemory>);
+              std::is_trivially_copyable_v<LostMemory>);
 
 /// The state from which the next frame starts, as bytes.
-std::vector<std::byte> state_of(std::span<const RefinedPoint> last, const FeatureMemory& features) {
+std::vector<std::byte> state_of(std::span<const RefinedPoint> last, const LostMemory& memory) {
   const std::size_t points = last.size() * sizeof(RefinedPoint);
-  std::vector<std::byte> state(sizeof features + points);
-  std::memcpy(state.data(), &features, sizeof features);
-  std::memcpy(state.data() + sizeof features, last.data(), points);
+  std::vector<std::byte> state(sizeof memory + points);
+  std::memcpy(state.data(), &memory, sizeof memory);
+  std::memcpy(state.data() + sizeof memory, last.data(), points);
   return state;
 }
 
@@ -117,12 +117,12 @@ std::shared_ptr<const HostPositions> positions_in(std::span<const std::byte> byt
 
 /// Reads the points of a state; empty if the state does not have this number of points.
 core::RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t points,
-                                        FeatureMemory& features) {
+                                        LostMemory& memory) {
   core::RawVector<RefinedPoint> last(points);
-  if (state.size() != sizeof features + last.size() * sizeof(RefinedPoint)) return {};
-  std::memcpy(last.data(), state.data() + sizeof features, last.size() * sizeof(RefinedPoint));
+  if (state.size() != sizeof memory + last.size() * sizeof(RefinedPoint)) return {};
+  std::memcpy(last.data(), state.data() + sizeof memory, last.size() * sizeof(RefinedPoint));
   if (!std::ranges::all_of(last, [](const RefinedPoint& point) { return makes_sense(point); })) return {};
-  std::memcpy(&features, state.data(), sizeof features);
+  std::memcpy(&memory, state.data(), sizeof memory);
   return last;
 }
 
@@ -189,7 +189,7 @@ class CpuReference final : public ActiveReference {
     measured.field =
         field_of(results, analysis::noise_model(shared_.options, image,
                                                 {reference_noise_, noise_of(image), !current->suspicious}));
-    if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
+    if (shared_.options.keep_state) measured.state = state_of(reference_.last, lost_);
     measured.seconds.refine = watch.lap();
     fields::mark_outliers(measured.field, shared_.options.outliers, shared_.pool);
     const bool has_strain = shared_.strain_by == StrainBy::backend;
@@ -206,7 +206,7 @@ class CpuReference final : public ActiveReference {
   }
 
   bool restore(std::span<const std::byte> state) override {
-    auto last = points_of(state, reference_.size(), features_);
+    auto last = points_of(state, reference_.size(), lost_);
     if (last.empty()) return false;
     reference_.last = std::move(last);
     return true;
@@ -227,14 +227,14 @@ class CpuReference final : public ActiveReference {
                              StageSeconds& seconds) {
     StartSearch search(shared_.points, reference_, image, shared_.correlator, shared_.options.search,
                        check_stop, shared_.kernels);
-    begin_start_search(search);
-    const bool many_not_found = finish_start_search(search, [] {});
+    begin_start_search(search, lost_);
+    const bool many_not_found = finish_start_search(search, lost_, [] {});
     surely_found_ = search.automatic() && !many_not_found;
     seconds.search = watch.lap();
     PointRefinement refinement(shared_.points, reference_, image, search.starts(), shared_.memory, stop,
                                check_stop, shared_.options.step);
     refinement.start_over();
-    finish_refinement(refinement, many_not_found, search.trackable(), features_);
+    finish_refinement(refinement, many_not_found, search.trackable(), lost_);
   }
 
   /// True if no further frame is likely to follow.
@@ -304,7 +304,7 @@ class CpuReference final : public ActiveReference {
   Shared& shared_;
   HostReference reference_;
   double reference_noise_;  ///< noise of the reference, see image_noise
-  FeatureMemory features_;
+  LostMemory lost_;
   bool surely_found_ = false;
   std::int64_t frames_ = 0;  ///< number of frames measured so far
 };

@@ -177,8 +177,9 @@ LostPoints PointRefinement::find_lost() const {
 
 bool PointRefinement::refine_from_features(Stretch stretch) {
   check_stop_();
-  const auto starts =
-      starts_from_features(find_lost(), reference_.refiner.options(), reference_.image(), current_, stretch);
+  if (!finder_) finder_.emplace(reference_.image(), current_);
+  const auto starts = starts_from_features(find_lost(), reference_.refiner.options(), *finder_,
+                                           reference_.image().size(), current_.size(), stretch);
   memory_.attempts = {};
   for (const FeatureStart& start : starts) {
     memory_.attempts.points.push_back(start.point);

@@ -4,6 +4,7 @@
 #include <dic/refine.hpp>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <vector>
@@ -77,6 +78,7 @@ class PointRefinement {
   core::RawVector<RefinedPoint>& results_;
   float tried_ = std::numeric_limits<float>::infinity();  ///< starts of this score and above were tried
   PointList fresh_;                                       ///< points that the last refinement measured
+  std::optional<features::MotionFinder> finder_;          ///< made when features are first needed
 };
 
 }  // namespace dic::track

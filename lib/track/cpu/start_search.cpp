@@ -50,10 +50,12 @@ void StartSearch::predict_from_last() {
 
 void StartSearch::predict_from_pyramid(std::span<const std::int64_t> which, std::span<Start> starts) {
   check_stop_();
-  const CoarseField field = reference_.coarse().run(correlator_, current_);
-  variants_.insert(correlator_.last_plan().variant);
+  if (!coarse_) {
+    coarse_ = reference_.coarse().run(correlator_, current_);
+    variants_.insert(correlator_.last_plan().variant);
+  }
   for_each_of(which, [&](std::int64_t i, std::size_t) {
-    starts[i] = {start_of(field.at(reference_.subsets.x[i], reference_.subsets.y[i]))};
+    starts[i] = {start_of(coarse_->at(reference_.subsets.x[i], reference_.subsets.y[i]))};
   });
 }
 

@@ -63,6 +63,7 @@ class StartSearch {
   std::set<std::string>& variants_;
   PointList trackable_, unpredicted_;
   core::RawVector<Start> starts_;
+  std::optional<CoarseField> coarse_;  ///< what the image pyramid tells; found when it is first needed
 };
 
 }  // namespace dic::track

@@ -91,7 +91,7 @@ std::unique_ptr<Measurement> CudaReference::measure(std::shared_ptr<const Frame>
   const QueuedFrame queued_frame = begin(current, stop, next);
   context_.gpus().run([&](int rank) { measure_on(rank, queued_frame); });
   measured_before_ = true;
-  features_ = next_features_;
+  lost_ = next_lost_;
   if (!context_.gpus().first().refinement().first_waves_sufficed) lookahead_.forget();
   const std::shared_ptr<DeviceField> field = queued_frame.begun.field;
   const auto& frame = static_cast<const GroupFrame&>(*current);
@@ -110,6 +110,7 @@ void CudaReference::measure_on(int rank, const QueuedFrame& queued_frame) {
   const std::int64_t number = context_.frames_measured();
   ImageLease images(frame);
   reference.begin_frame();
+  if (rank == 0) context_.features().begin_frame();
   reference.set_partition(partition_[rank], known_points(context_.points(), partition_[rank]));
 
   StartSearch search(context_, frame, number, queued_frame.continues ? reference.tracked_before() : nullptr,
@@ -131,15 +132,20 @@ void CudaReference::measure_on(int rank, const QueuedFrame& queued_frame) {
   HaloExchange halo(context_.gpus().team(), queued_frame.frames, rank, context_.gpus().peer_access());
   PointRefinement refinement(context_, frame, halo, search.starts(), before_wait, queued_frame.stop);
   context_.fields().wait_until_gathered(gpu.stream());
-  refinement.start_over();  // already, since the search is almost always good enough
+  LostMemory lost = lost_;
+  bool has_started = lost.is_due == 0;
+  if (has_started) refinement.start_over();  // already, since the search is almost always good enough
   gpu.part_time(number).stop(gpu.stream());
-  const bool many_not_found = finish_start_search(search, [&] { refinement.start_over(); });
+  const bool many_not_found = finish_start_search(search, lost, [&] {
+    refinement.start_over();
+    has_started = true;
+  });
+  if (!has_started) refinement.start_over();
   const std::int64_t trackable = search.trackable();  // a sum over all GPUs: each of them asks
-  FeatureMemory features = features_;
-  finish_refinement(refinement, many_not_found, trackable, features);
+  finish_refinement(refinement, many_not_found, trackable, lost);
 
   if (rank != 0) return;
-  next_features_ = features;
+  next_lost_ = lost;
   surely_found_ = context_.options().search == std::nullopt && !many_not_found;
 }
 
@@ -166,7 +172,7 @@ void CudaReference::begin_search(StartSearch& search, GpuContext& gpu, DeviceFie
     times.search.start(gpu.stream());
   }
   gpu.part_time(number).start(gpu.stream());
-  begin_start_search(search);
+  begin_start_search(search, lost_);
   if (gpu.rank() == 0) times.search.stop(gpu.stream());
 }
 

@@ -49,7 +49,7 @@ class CudaReference final : public ActiveReference {
   Partition next_partition_;                                  ///< partition of the next frame
   const double reference_noise_;                              ///< noise of the reference, see image_noise
   bool surely_found_ = false;
-  FeatureMemory features_, next_features_;  ///< memories after the last frame and after the one under way
+  LostMemory lost_, next_lost_;  ///< memories after the last frame and after the one under way
   bool measured_before_;
   Lookahead lookahead_;
 };

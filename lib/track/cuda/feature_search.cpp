@@ -48,10 +48,14 @@ void FeatureSearch::find_lost(const RefineOptions& options, Size image) {
 }
 
 void FeatureSearch::find_starts(const RefineOptions& options, const GpuFrame& frame, Stretch stretch) {
-  ImageAccess& images = frame.gpu.images();
-  const kernels::Stream& stream = frame.gpu.stream();
-  starts_ = starts_from_features(lost_, options, images.on_host(frame.reference.frame(), reference_, stream),
-                                 images.on_host(frame.current, current_, stream), stretch);
+  if (!finder_) {
+    ImageAccess& images = frame.gpu.images();
+    const kernels::Stream& stream = frame.gpu.stream();
+    finder_.emplace(images.on_host(frame.reference.frame(), reference_, stream),
+                    images.on_host(frame.current, current_, stream));
+  }
+  starts_ = starts_from_features(lost_, options, *finder_, frame.reference.frame().image.size(),
+                                 frame.current.image.size(), stretch);
 }
 
 std::vector<kernels::RefineTask> FeatureSearch::tasks(const kernels::PointRange& own) const {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <dic/kernels/points.hpp>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,8 @@ class FeatureSearch {
   void find_lost(const RefineOptions& options, Size image);
   /// Number of lost points in view, see LostPoints::in_view.
   std::int64_t in_view() const { return lost_.in_view; }
+  /// Forgets the images of the frame before. Called only for the first GPU.
+  void begin_frame() { finder_.reset(); }
   /// Finds starts of the lost points. Called only for the first GPU.
   void find_starts(const RefineOptions& options, const GpuFrame& frame, Stretch stretch);
   /// True if any GPU has starts. tasks() returns those of own points.
@@ -38,7 +41,8 @@ class FeatureSearch {
   std::vector<kernels::PreparedSubset> subsets_;
   LostPoints lost_;
   std::vector<FeatureStart> starts_;
-  std::vector<std::byte> reference_, current_;  ///< pixels of both images
+  std::vector<std::byte> reference_, current_;    ///< pixels of both images
+  std::optional<features::MotionFinder> finder_;  ///< of these images; made when features are first needed
 };
 
 }  // namespace dic::track::cuda

@@ -64,7 +64,7 @@ kernels::SplitFrame SplitSubsets::frame_of(const DeviceReference& reference, ker
           .image = image.size()};
 }
 
-/// Memory for all measurements of this number of points in one round.
+/// Memory for all measurements of this number of points times rounds.
 kernels::PartList SplitSubsets::parts_of(std::int64_t points) {
   const std::int64_t most = kDirections * static_cast<std::int64_t>(std::bit_ceil<std::uint64_t>(points));
   matrices_.reserve<float>(most * kernels::matrix_floats(options_.order));
@@ -77,16 +77,25 @@ kernels::PartList SplitSubsets::parts_of(std::int64_t points) {
           slots_.reserve<kernels::PartSlot>(most)};
 }
 
+int SplitSubsets::rounds_at_once(std::int64_t n) const {
+  constexpr int rounds = kSplitRounds - 1;  // the first, with whole subsets, closes most points alone
+  const auto most = static_cast<int>(std::clamp<std::int64_t>(most_points_ / n, 1, rounds));
+  const int batches = (rounds + most - 1) / most;
+  return (rounds + batches - 1) / batches;
+}
+
 void SplitSubsets::measure(const DeviceReference& reference, const DeviceFrame& current,
                            const kernels::SplitFrame& frame, const std::int32_t* points, std::int64_t n,
                            const kernels::Stream& stream) {
-  const kernels::PartList parts = parts_of(n);
-  for (int round = 0; round < kSplitRounds; ++round) {
-    kernels::launch_list_parts(frame, points, n, round, parts, stream.handle());
+  const int at_once = rounds_at_once(n);
+  const kernels::PartList parts = parts_of(n * at_once);
+  for (kernels::SplitRounds rounds; rounds.first < kSplitRounds;
+       rounds = {rounds.first + rounds.count, std::min(at_once, kSplitRounds - rounds.first - rounds.count)}) {
+    kernels::launch_list_parts(frame, points, n, rounds, parts, stream.handle());
     const std::int64_t measurements = fetched(parts.count, stream);
     if (measurements == 0) continue;
     refine(reference, current, parts, measurements, stream);
-    kernels::launch_take_parts(frame, points, n, parts,
+    kernels::launch_take_parts(frame, points, n, rounds, parts,
                                static_cast<const kernels::RefineResult*>(results_.data()), stream.handle());
   }
   kernels::launch_give_up_contradicted(frame, points, n, stream.handle());

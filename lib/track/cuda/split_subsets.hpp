@@ -27,6 +27,8 @@ class SplitSubsets {
  private:
   kernels::SplitFrame frame_of(const DeviceReference& reference, kernels::TrackedPoint* tracked);
   kernels::PartList parts_of(std::int64_t points);
+  /// Number of rounds after the first that are measured together for `n` points.
+  int rounds_at_once(std::int64_t n) const;
   void measure(const DeviceReference& reference, const DeviceFrame& current, const kernels::SplitFrame& frame,
                const std::int32_t* points, std::int64_t n, const kernels::Stream& stream);
   void refine(const DeviceReference& reference, const DeviceFrame& current, const kernels::PartList& parts,
@@ -35,7 +37,7 @@ class SplitSubsets {
 
   const RefineOptions options_;
   const int step_;
-  const std::int64_t most_points_;             ///< most points that are measured at once, to limit the memory
+  const std::int64_t most_points_;             ///< most points times rounds that are measured at once, to limit the memory
   const std::unique_ptr<ImageAccess> images_;  ///< separate from that of the frame under way
   SaturatedSubsets saturated_;
   kernels::DeviceBuffer levels_, states_, open_, counts_;

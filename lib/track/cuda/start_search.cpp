@@ -102,6 +102,10 @@ void StartSearch::search(PointStart* starts) {
   }
   stream_.wait(workspace_.clipped_done);
   if (!automatic()) return;
+  list_lost(starts);
+}
+
+void StartSearch::list_lost(const PointStart* starts) {
   kernels::launch_list_lost_starts(points_, starts, kRecognized, lists_[PointLists::lost], stream_.handle());
   readback_ = lists_.start_readback(stream_);
 }
@@ -142,6 +146,16 @@ void StartSearch::search_list(const Step& step, PointStart* starts) {
 
 void StartSearch::predict_from_pyramid(PointLists::Name which, PointStart* starts) {
   check_stop(stop_);
+  const CoarseField& field = context_.coarse().field();
+  if (!has_coarse_field_) fetch_coarse_field();
+  const std::size_t nodes = field.u.size();
+  const auto* u = static_cast<const float*>(workspace_.coarse_field.data());
+  kernels::launch_starts_from_field(points_, {lists_[which].points, lists_.size(which)}, field, u, u + nodes,
+                                    starts, stream_.handle());
+}
+
+/// Finds the field of the image pyramid, once per frame, and copies it to this GPU.
+void StartSearch::fetch_coarse_field() {
   if (frame_.gpu.rank() == 0) run_coarse_search();
   context_.gpus().team().barrier();
   const CoarseField& field = context_.coarse().field();
@@ -149,8 +163,7 @@ void StartSearch::predict_from_pyramid(PointLists::Name which, PointStart* start
   auto* u = workspace_.coarse_field.reserve<float>(2 * nodes);
   kernels::upload(u, field.u.data(), nodes * sizeof(float), stream_);
   kernels::upload(u + nodes, field.v.data(), nodes * sizeof(float), stream_);
-  kernels::launch_starts_from_field(points_, {lists_[which].points, lists_.size(which)}, field, u, u + nodes,
-                                    starts, stream_.handle());
+  has_coarse_field_ = true;
 }
 
 void StartSearch::run_coarse_search() {
@@ -171,6 +184,7 @@ void StartSearch::search_again(bool all) {
   split(lists_[which].points, lists_.size(which));
   search(others);
   kernels::launch_keep_better_starts(own.count(), others + own.first, starts_ + own.first, stream_.handle());
+  list_lost(starts_);
 }
 
 }  // namespace dic::track::cuda

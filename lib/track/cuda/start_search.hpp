@@ -74,7 +74,10 @@ class StartSearch {
     return on_side_stream(clipped) ? workspace_.side_stream : stream_;
   }
   void predict_from_pyramid(PointLists::Name which, kernels::PointStart* starts);
+  void fetch_coarse_field();
   void run_coarse_search();
+  /// Lists the points that were not found, and starts reading the lengths of all lists.
+  void list_lost(const kernels::PointStart* starts);
 
   TrackerContext& context_;
   const GpuFrame& frame_;
@@ -91,6 +94,7 @@ class StartSearch {
   std::optional<int> readback_;  ///< number of the readback of the lists' lengths after the last search
   std::optional<std::int64_t> own_trackable_;  ///< count on this GPU; known when its points are listed
   std::optional<std::int64_t> trackable_, unpredicted_;
+  bool has_coarse_field_ = false;
 };
 
 }  // namespace dic::track::cuda

@@ -38,23 +38,29 @@ struct PartSlot {
   std::int32_t task = -1;   ///< -1: none
   std::int32_t pixels = 0;  ///< pixels of the part
 };
-/// Measurements of some open points, in any order. The memory holds track::kDirections per point.
+/// Rounds that are measured together. Their measurements do not depend on each other, and one launch for all
+/// takes little longer than one for a single round if few points are open.
+struct SplitRounds {
+  int first = 0, count = 1;
+};
+/// Measurements of some open points, in any order. The memory holds track::kDirections per point and round.
 struct PartList {
   PreparedSubset* subsets = nullptr;  ///< per measurement; not prepared yet
   RefineTask* tasks = nullptr;        ///< per measurement; RefineTask::point is an index into `subsets`
   float* most_residuals = nullptr;    ///< per measurement: see RefineTasks
   std::uint32_t* masks = nullptr;     ///< per measurement: PixelMasks::words_of() words
   std::int32_t* count = nullptr;      ///< number of measurements
-  PartSlot* slots = nullptr;          ///< per point and direction
+  PartSlot* slots = nullptr;          ///< per round, point and direction
 };
 
-/// Queues listing the measurements of a round for those of `n` points that are still open. A point for which
-/// round 0, the whole subset, has no measurement is exhausted.
-void launch_list_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n, int round,
-                       const PartList& parts, StreamHandle stream);
-/// Queues taking the best accepted result of each of the same points.
+/// Queues listing the measurements of some rounds for those of `n` points that are still open. A point for
+/// which round 0, the whole subset, has no measurement is exhausted.
+void launch_list_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
+                       const SplitRounds& rounds, const PartList& parts, StreamHandle stream);
+/// Queues taking, for each of the same points, the best accepted result of the first round that has one.
 void launch_take_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
-                       const PartList& parts, const RefineResult* results, StreamHandle stream);
+                       const SplitRounds& rounds, const PartList& parts, const RefineResult* results,
+                       StreamHandle stream);
 /// Queues giving up those of `n` points that are doubtful and not replaced, unless all points around them
 /// predict their value.
 void launch_give_up_contradicted(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,

@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "support/speckle.hpp"
+#include "track/algorithm/start_search.hpp"
+#include "track/sequence.hpp"
+
+// What a reference remembers of points that the image pyramid did not find.
+namespace dic::track {
+namespace {
+
+/// A search of a frame in which given numbers of points are lost. Counts how often it used the pyramid.
+template <bool kGpu>
+struct FakeSearch {
+  static constexpr bool kSpeculative = kGpu;
+
+  std::int64_t all = 1000, without_prediction = 0, not_found = 0;
+  bool is_first = false;
+  int predicted = 0, searched_again = 0;
+
+  bool automatic() const { return true; }
+  bool has_last() const { return !is_first; }
+  void predict_from_last() {}
+  void predict_from_pyramid() { ++predicted; }
+  void search_all() {}
+  void search_again(bool) { ++searched_again; }
+  std::int64_t trackable() const { return all; }
+  std::int64_t unpredicted() const { return is_first ? all : without_prediction; }
+  std::int64_t lost() const { return not_found; }
+};
+
+struct Tries {
+  bool by_pyramid, again;
+  bool operator==(const Tries&) const = default;
+};
+
+/// Searches one frame; the memory is that of the frames before.
+template <bool kGpu>
+Tries tries(LostMemory& memory, std::int64_t without_prediction, std::int64_t not_found,
+            bool is_first = false) {
+  FakeSearch<kGpu> search{
+      .without_prediction = without_prediction, .not_found = not_found, .is_first = is_first};
+  int improved = 0;
+  begin_start_search(search, memory);
+  EXPECT_EQ(finish_start_search(search, memory, [&] { ++improved; }), not_found > 20);
+  EXPECT_EQ(improved, search.searched_again > 0 || (kGpu && !is_first && search.predicted > 0) ? 1 : 0);
+  return {search.predicted > 0, search.searched_again > 0};
+}
+
+template <bool kGpu>
+void expect_tries() {
+  LostMemory memory;
+  const Tries none{false, false}, both{true, true};
+  EXPECT_EQ(tries<kGpu>(memory, 0, 100, true), (Tries{true, false})) << "the first frame";
+  EXPECT_EQ(tries<kGpu>(memory, 150, 100), both) << "the first frame tells little about the second";
+  for (int frame = 0; frame < kFramesBetweenTries; ++frame) {
+    EXPECT_EQ(tries<kGpu>(memory, 150, 100), none) << frame;
+    EXPECT_EQ(memory.is_due, frame == kFramesBetweenTries - 1);
+  }
+  EXPECT_EQ(tries<kGpu>(memory, 150, 100), both) << "everything is tried again";
+  EXPECT_EQ(tries<kGpu>(memory, 150, 100), none);
+  EXPECT_EQ(tries<kGpu>(memory, 155, 121), (Tries{false, true})) << "more than 2 % are newly not found";
+  EXPECT_EQ(tries<kGpu>(memory, 171, 121), (Tries{true, false})) << "or have no prediction";
+  EXPECT_EQ(tries<kGpu>(memory, 30, 30), none) << "few are lost now";
+  EXPECT_EQ(tries<kGpu>(memory, 60, 60), both) << "of them, many got lost again";
+  EXPECT_EQ(tries<kGpu>(memory, 501, 501), both);
+  EXPECT_EQ(tries<kGpu>(memory, 501, 501), both) << "most are lost: the motion may have been large";
+  EXPECT_EQ(tries<kGpu>(memory, 10, 10), none);
+  EXPECT_EQ(memory.unpredicted + memory.not_found, 20);
+}
+
+TEST(LostMemory, PointsThatThePyramidMissedAreNotLookedForInEachFrame) {
+  expect_tries<false>();
+  expect_tries<true>();
+}
+
+TEST(LostMemory, FramesWithoutLostPointsNeverUseThePyramid) {
+  LostMemory memory;
+  tries<true>(memory, 0, 0, true);
+  for (int frame = 0; frame < 3 * kFramesBetweenTries; ++frame) {
+    EXPECT_EQ(tries<true>(memory, 15, 15), (Tries{false, false}));
+    EXPECT_EQ(memory.is_due, 0);
+  }
+}
+
+constexpr int kWidth = 360, kHeight = 72, kGap = 100;
+
+/// Two plates of speckle with plain grey between them. The right one is hidden by another texture on
+/// request, and both move by (shift, 0) px.
+Image plates(double shift, bool hides_right) {
+  static const test::Speckle speckle(3 * kWidth, kHeight, 2, 1, 900), other(kWidth, kHeight, 2, 5, 300);
+  const auto grey = [&](int x, int y) {
+    const double at = x - shift;
+    const int middle = kWidth / 2;
+    if (std::abs(at - middle) < kGap / 2.0) return 120.0;
+    return hides_right && at > middle ? test::grey_of(other(x, y)) : test::grey_of(speckle(at + kWidth, y));
+  };
+  return test::converted<std::uint8_t>(test::image_of(kWidth, kHeight, grey), ScalarType::u8);
+}
+
+/// Numbers of points measured on the left and on the right plate.
+std::pair<int, int> measured(const Field& field, double shift) {
+  std::pair<int, int> counts;
+  for (std::int64_t k = 0; k < field.grid().nodes(); ++k) {
+    if (field.status[k] != Status::ok) continue;
+    const int x = field.grid().x(static_cast<int>(k % field.grid().nx));
+    EXPECT_NEAR(field.u[k], shift, 0.1);
+    ++(x < kWidth / 2 ? counts.first : counts.second);
+  }
+  return counts;
+}
+
+TEST(LostMemory, APlateThatComesBackIsFoundAgain) {
+  TrackOptions options;
+  options.refine.subset = 21;
+  options.step = 8;
+  options.threads = 1;
+  options.device = "cpu";
+  Sequence sequence(options, plates(0, false).view(), {});
+  const auto next = [&](double shift, bool hides_right) {
+    const Image image = plates(shift, hides_right);
+    return measured(sequence.measure(sequence.take(image.view()), {})->fetch().field, shift);
+  };
+  const auto [left, right] = next(1, false);
+  EXPECT_GT(right, 50);
+  for (int frame = 0; frame < 5; ++frame) {
+    const auto [left_now, right_now] = next(2 + frame, true);
+    EXPECT_GE(left_now, left - 10) << frame;
+    EXPECT_LE(right_now, right / 10);
+  }
+  int frames = 0, found = 0;
+  for (; frames <= kFramesBetweenTries && found < right - 10; ++frames)
+    found = next(9 + frames, false).second;
+  EXPECT_GE(found, right - 10) << "within " << frames << " frames";
+}
+
+}  // namespace
+}  // namespace dic::track
