@@ -4,8 +4,6 @@ import json
 import shutil
 
 import numpy as np
-from selenium.webdriver.common.by import By
-
 from browser_test import BrowserTest
 from dic_program import main, write_image
 from rendered_boards import HEIGHT, WIDTH, is_dark_board, render, write_targets
@@ -26,8 +24,7 @@ class CalibrationTest(BrowserTest):
         """Goes to these entries of the chooser, one after the other; takes the folder that is listed then."""
         self.click(f"calibrate-choose-{role}")
         for name in names:
-            self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, f"#chooser-list [data-name='{name}']"))
-            self.browser.find_element(By.CSS_SELECTOR, f"#chooser-list [data-name='{name}']").click()
+            self.choose_entry(name)
         if not names[-1].endswith(".png"):
             self.until(lambda: f"/{names[-1]}" in self.text("chooser-folder"))
             self.click("chooser-this")
@@ -112,8 +109,7 @@ class CalibrationTest(BrowserTest):
         self.click("calibrate-choose-right")
         self.until(lambda: self.text("chooser-folder").endswith("boards"))
         self.click("chooser-up")
-        self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, "#chooser-list [data-name=others]"))
-        self.browser.find_element(By.CSS_SELECTOR, "#chooser-list [data-name=others]").click()
+        self.choose_entry("others")
         self.until(lambda: "/others" in self.text("chooser-folder"))
         self.click("chooser-this")
         self.until(lambda: self.text("calibrate-right") == "others")

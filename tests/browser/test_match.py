@@ -41,8 +41,7 @@ class MatchTest(BrowserTest):
 
     def load(self, name):
         self.click("match-load")
-        self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, f"#chooser-list [data-name='{name}']"))
-        self.browser.find_element(By.CSS_SELECTOR, f"#chooser-list [data-name='{name}']").click()
+        self.choose_entry(name)
         self.until(lambda: name in self.text("match-template-name"))
 
     def test_drawn_template_in_all_frames(self):
