@@ -109,15 +109,7 @@ Image cut(const Image& image, const std::string& text) {
   char more = 0;
   if (std::sscanf(text.c_str(), "%d,%d,%d,%d%c", &x, &y, &width, &height, &more) != 4)
     throw UsageError("--template-rect takes four whole numbers x,y,width,height; got \"" + text + "\".");
-  if (x < 0 || y < 0 || width < 1 || height < 1 || width > image.width() || height > image.height() ||
-      x > image.width() - width || y > image.height() - height)
-    throw UsageError("--template-rect " + text + " does not lie inside the first image (" +
-                     std::to_string(image.width()) + "x" + std::to_string(image.height()) + " px).");
-  ImageView view = image;
-  view.width = width, view.height = height;
-  view.data = static_cast<const std::byte*>(view.data) + y * view.row_bytes +
-              static_cast<std::ptrdiff_t>(x * size_of(view.type));
-  return copy_of(view);
+  return part_of(image, {x, y, width, height}, "--template-rect " + text);
 }
 
 Image opaque_mask(Size size) {

@@ -1,8 +1,22 @@
 #include "match_images.hpp"
 
+#include <cstddef>
+#include <dic/error.hpp>
 #include <stdexcept>
 
 namespace dic::app {
+
+Image part_of(ImageView image, const std::array<int, 4>& part, const std::string& what) {
+  const auto [x, y, width, height] = part;
+  if (x < 0 || y < 0 || width < 1 || height < 1 || width > image.width || height > image.height ||
+      x > image.width - width || y > image.height - height)
+    throw UsageError(what + " does not lie inside the image (" + std::to_string(image.width) + "x" +
+                     std::to_string(image.height) + " px).");
+  image.data = static_cast<const std::byte*>(image.data) + y * image.row_bytes +
+               static_cast<std::ptrdiff_t>(x * size_of(image.type));
+  image.width = width, image.height = height;
+  return copy_of(image);
+}
 
 MatchImages::MatchImages(const std::vector<std::string>& arguments)
     : files_(expand_frames(arguments)), source_(open_frames(arguments)) {}

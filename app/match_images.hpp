@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <dic/image_io.hpp>
 #include <filesystem>
@@ -9,6 +10,10 @@
 #include <vector>
 
 namespace dic::app {
+
+/// A copy of the part {x, y, width, height} of an image, px. Throws UsageError unless it lies inside; what:
+/// "The template".
+Image part_of(ImageView image, const std::array<int, 4>& part, const std::string& what);
 
 /// The images of `dic match`, named as the user named them: files, or the frames of a video or stack.
 class MatchImages {

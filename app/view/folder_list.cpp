@@ -22,20 +22,21 @@ bool is_allowed(const std::filesystem::path& path, const AllowedFolders& allowed
   }
 }
 
-/// "folder", "result" or "video"; empty for anything else.
-std::string kind_of(const std::filesystem::path& path) {
+std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder) {
+  try {
+    return expand_frames({folder.string()});
+  } catch (const Error&) {
+    return {};  // it has none
+  }
+}
+
+/// "folder", "result", "video" or "image"; empty for anything else. images: sorted.
+std::string kind_of(const std::filesystem::path& path, const std::vector<std::filesystem::path>& images) {
   std::error_code unknown;
   if (is_result(path)) return "result";
   if (std::filesystem::is_directory(path, unknown)) return "folder";
+  if (std::ranges::binary_search(images, path)) return "image";
   return std::filesystem::is_regular_file(path, unknown) && is_video(path) ? "video" : "";
-}
-
-std::size_t images_in(const std::filesystem::path& folder) {
-  try {
-    return expand_frames({folder.string()}).size();
-  } catch (const Error&) {
-    return 0;  // it has none
-  }
 }
 
 }  // namespace
@@ -58,20 +59,22 @@ Json folder_list(const std::string& folder, const AllowedFolders& allowed) {
   std::ranges::sort(paths, [](const auto& a, const auto& b) {
     return natural_less(a.filename().string(), b.filename().string());
   });
+  std::vector<std::filesystem::path> images = images_in(place);
+  std::ranges::sort(images);
   Json entries = Json::array();
   for (const std::filesystem::path& path : paths)
-    if (const std::string kind = kind_of(path); !kind.empty())
+    if (const std::string kind = kind_of(path, images); !kind.empty())
       entries.push_back({{"name", path.filename().string()}, {"path", path.string()}, {"kind", kind}});
   const std::filesystem::path parent = place.parent_path();
   return {{"folder", place.string()},
           {"parent", is_allowed(parent, allowed) ? parent.string() : std::string()},
           {"is_result", is_result(place)},
-          {"images", images_in(place)},
+          {"images", images.size()},
           {"entries", entries}};
 }
 
 void check_frames(const std::string& frames, const AllowedFolders& allowed) {
-  allowed.check(frames, "The frames");
+  allowed.check(frames, "What was chosen");
   if (is_video(frames)) return;
   for (const std::filesystem::path& file : expand_frames({frames})) allowed.check(file, "The frame");
 }

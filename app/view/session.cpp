@@ -319,6 +319,11 @@ PageAnswer Session::get(const Words& words) {
     if (!frame || !other_) return error_answer(404, "There is no such frame to compare with.");
     return bytes_answer(field_bytes(*other_, words[2], *frame));
   }
+  if (words[1] == "target" && n == 3) {
+    const std::optional<int> index = whole(words[2]);
+    if (!index) return error_answer(404, "There is no image " + words[2] + " of a target.");
+    return image_answer(page_image(calibration_.image(*index)));
+  }
   if (words[1] == "cameras" && n == 2) return json_answer(camera_list());
   if (words[1] == "camera") return camera(words);
   if (words[1] == "live") {
@@ -352,6 +357,13 @@ PageAnswer Session::post(const std::string& what, const Json& asked) {
   if (what == "other") return json_answer(open_other(text_in(asked, "path")));
   if (what == "report") return report_of(asked);
   if (what == "run") return json_answer(start(text_in(asked, "toml"), asked.value("force", false)));
+  if (what == "match") return json_answer(search_.find(asked, images_, folders_));
+  if (what == "template") return image_answer(page_image(template_image(asked, images_, folders_)));
+  if (what == "targets") return json_answer(calibration_.choose(asked, folders_));
+  if (what == "calibrate") return json_answer(calibration_.calibrate(asked));
+  if (what == "keep-camera")
+    return json_answer({{"path", calibration_.save(text_in(asked, "path"), asked.value("force", false),
+                                                   folders_, input_.command)}});
   if (what == "camera-look") {
     if (camera_.measuring()) throw UsageError("A camera is being measured: stop it first.");
     camera_.look(camera_request(asked, folders_).options);
@@ -589,6 +601,7 @@ Json Session::open(const std::string& path) {
   }
   input_ = std::move(input);
   images_ = std::move(images);
+  search_.forget();
   reference_.reset();
   result_ = opened;
   strained_ = other_ = nullptr;

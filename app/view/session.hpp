@@ -11,12 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "view/calibration_run.hpp"
 #include "view/camera_run.hpp"
 #include "view/measurement.hpp"
 #include "view/page_image.hpp"
 #include "view/result_json.hpp"
 #include "view/scratch_folder.hpp"
 #include "view/server.hpp"
+#include "view/template_search.hpp"
 #include "view/track_settings.hpp"
 
 namespace dic::app {
@@ -105,6 +107,8 @@ class Session {
   std::filesystem::path reopens_;  ///< result that is shown while no run has made another one
   Measurement measurement_;
   CameraRun camera_;
+  TemplateSearch search_;
+  CalibrationRun calibration_;
 };
 
 /// The images of a result, where its command names them: arguments that it needs to find its reference. Empty

@@ -112,12 +112,60 @@ def photograph_guide(page):
     page.save("view-results.png")
 
 
-def photograph_page(program, photograph):
+def choose_file(page, *names):
+    """Goes to these entries of the chooser, one after the other; takes the folder that is listed then."""
+    for name in names:
+        page.until(f"return document.querySelector('#chooser-list [data-name=\"{name}\"]')")
+        page.browser.execute_script(f"document.querySelector('#chooser-list [data-name=\"{name}\"]').click()")
+    if not names[-1].endswith(".png"):
+        page.until_says("chooser-folder", f"/{names[-1]}")
+        page.click("chooser-this")
+    page.until("return !document.getElementById('chooser').open")
+
+
+def photograph_match(page):
+    page.click("tab-match")
+    page.click("match-load")
+    choose_file(page, "template.png")
+    page.choose("match-rotation", "any")
+    page.choose("match-scale", "large")
+    page.click("match-search")
+    page.until_says("match-summary", "in this frame")
+    page.save("match-3-page.png")
+
+
+def photograph_calibration(page):
+    page.click("tab-calibrate")
+    page.click("calibrate-choose-plane")
+    choose_file(page, "flat.png")
+    page.click("calibrate-choose-left")
+    choose_file(page, "lens")
+    for name, value in (("columns", 9), ("rows", 6), ("square_mm", 6)):
+        page.type(f"calibrate-{name}", value)
+    page.click("calibrate-run")
+    page.until_says("calibrate-result", "fx")
+    page.browser.execute_script("document.querySelectorAll('#calibrate-table tbody tr')[2].click()")
+    page.until_says("frame-name", "3 / ")
+    page.show("calibrate-result")
+    page.save("view-calibrate.png")
+
+
+def render_targets():
+    """A folder of tilted boards, and one on the specimen, as a known camera sees them."""
+    import rendered_boards as boards
+
+    lens = pathlib.Path("lens")
+    lens.mkdir()
+    boards.write_targets(lens, boards.is_dark_board, (48, 30), 14)
+    boards.write_image("flat.png", boards.render(boards.is_dark_board, (0.1, -0.15, 0.02), (-25, -16, 160), 50))
+
+
+def photograph_page(program, photograph, frames="data/plate_with_hole"):
     from view_server import ViewServer
 
     if not os.path.exists("data"):
         os.symlink(ROOT / "data", "data")
-    server = ViewServer(program, pathlib.Path.cwd(), "data/plate_with_hole", "--no-browser")
+    server = ViewServer(program, pathlib.Path.cwd(), frames, "--no-browser")
     try:
         page = Page(server.address)
         try:
@@ -150,6 +198,7 @@ def photograph_matches(program):
         picture.paste(found, (160, 0))
         picture.save("picture.png")
         save("picture.png", name, 640)
+    photograph_page(program, photograph_match, "scene.png")
 
 
 def run_page(name, program):
@@ -175,6 +224,8 @@ def main():
                 photograph_matches(program)
             elif name == "guide":
                 photograph_page(program, photograph_guide)
+                render_targets()
+                photograph_page(program, photograph_calibration)
             else:
                 if name == "tutorial":
                     photograph_page(program, photograph_tutorial)

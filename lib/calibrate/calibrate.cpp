@@ -339,11 +339,11 @@ std::vector<std::string> CalibrationJob::validate() const {
   std::vector<std::string> list = target.validate();
   if (images.empty() && plane.empty())
     list.push_back(
-        "No images were given: name several of the target for the lens, one on the specimen with --plane, or "
-        "both.");
+        "No images were given: name several of the target for the lens, one of it on the specimen, or both.");
   if (camera && !camera->lens) list.push_back("The camera file holds no lens: calibrate it with images.");
   if (camera && (!images.empty() || plane.empty()))
-    list.push_back("The camera file gives the lens: name no images, but one on the specimen with --plane.");
+    list.push_back(
+        "The camera file gives the lens: name no images of the target but one of it on the specimen.");
   return list;
 }
 

@@ -126,8 +126,9 @@ std::vector<std::string> MatchOptions::validate() const {
                    [](double angle) { return std::abs(angle) <= kMostDegrees; }))
     found.push_back("A rotation must be a number of degrees, at most a million in size.");
   if (scales.empty()) found.push_back("There must be at least one scale; 1 leaves the template as it is.");
-  if (!std::all_of(scales.begin(), scales.end(), [](double s) { return s > 0 && std::isfinite(s); }))
-    found.push_back("A scale must be greater than 0.");
+  // Templates of other scales would have no pixel, or billions.
+  const auto is_scale = [](double scale) { return scale >= 0.01 && scale <= 100; };
+  if (!std::ranges::all_of(scales, is_scale)) found.push_back("A scale must be between 0.01 and 100.");
   if (threads < 0) found.push_back("The number of threads must be 0 (one per core) or more.");
   if (const bool poses = rotation_range || scale_range; poses && method != Criterion::zncc)
     found.push_back("A range of poses is searched with zncc only; give a step, or leave out the method.");
@@ -136,8 +137,9 @@ std::vector<std::string> MatchOptions::validate() const {
         std::abs(rotation_range->max) <= kMostDegrees))
     found.push_back("A range of rotations must go from a smaller to a larger number of degrees.");
   if (scale_range &&
-      !(scale_range->min > 0 && scale_range->min <= scale_range->max && std::isfinite(scale_range->max)))
-    found.push_back("A range of scales must go from a smaller to a larger number above 0.");
+      !(is_scale(scale_range->min) && is_scale(scale_range->max) && scale_range->min <= scale_range->max))
+    found.push_back(
+        "A range of scales must go from a smaller to a larger number, both between 0.01 and 100.");
   if ((affine || ignore_polarity || timeout_ms > 0) && !rotation_range && !scale_range)
     found.push_back(
         "An affine refinement, ignored polarity and a timeout need a range of rotations or scales.");

@@ -363,7 +363,8 @@ class MatchTest(unittest.TestCase):
         self.assert_fails(2, "affine", t, i, "--affine")
         self.assert_fails(2, "MIN:MAX:STEP", t, i, "--rotation", "5:1:1")
         self.assert_fails(2, "MIN:MAX:STEP", t, i, "--scales", "1:2:0")
-        self.assert_fails(2, "greater than 0", t, i, "--scales", "0:1:0.5")
+        for scales in ("0:1:0.5", "1e-9", "1e300", "1e-9:1e9", "0.5:101"):
+            self.assert_fails(2, "between 0.01 and 100", t, i, "--scales", scales)
         self.assert_fails(2, "same size", t, i, "--mask", i)
         self.assert_fails(2, "at least 1", t, i, "--max-matches", "0")
         self.assert_fails(2, "between -1 and 1", t, i, "--threshold", "1.5")

@@ -283,10 +283,17 @@ class ViewTest(ProgramTest):
         status, answer = server.post("api/folder", {"folder": ""})
         self.assertEqual(status, 200)
         listed = {entry["name"]: entry["kind"] for entry in json.loads(answer)["entries"]}
-        self.assertEqual(listed, {"mixed": "folder", "of_secrets": "result", "trap": "result"})
+        self.assertEqual(listed, {"mixed": "folder", "of_secrets": "result", "trap": "result",
+                                  **{f"frame_{k}.png": "image" for k in range(3)}})
         self.assertEqual(json.loads(answer)["parent"], "")
         for path in ("mixed", "trap", "way/result", "way/secret_0.png"):
             self.assertEqual(server.post("api/open", {"path": path})[0], 400, path)
+        for path in ("mixed/a.png", "way/secret_0.png", str(outside / "secret_0.png")):
+            for what, content in (("template", {"path": path}), ("targets", {"left": path}), ("targets", {"plane": path}),
+                                  ("match", {"frame": 0, "max_matches": 1, "template": {"path": path}}), ("keep-camera", {"path": path})):
+                status, answer = server.post(f"api/{what}", content)
+                self.assertEqual(status, 400, (what, path))
+                self.assertIn("where dic view was started", json.loads(answer)["error"])
         self.assertEqual(server.post("api/other", {"path": "trap"})[0], 400)
         # A result names its images: they are shown only where the page may read them.
         self.assertEqual(server.post("api/open", {"path": "of_secrets"})[0], 200)

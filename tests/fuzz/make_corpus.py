@@ -219,6 +219,11 @@ def requests():
              "extensometer": ("POST api/probe", {"kind": "extensometer", "points": [[20, 20], [40, 40]]}),
              "line": ("POST api/probe", {"kind": "line", "points": [[20, 20], [40, 40]], "frame": 0}),
              "area": ("POST api/probe", {"kind": "area", "points": [[10, 10], [50, 10], [30, 50]]}),
+             "match": ("POST api/match", {"frame": 1, "template": {"frame": 0, "rect": [20, 20, 16, 16]}, "threshold": 0.5, "max_matches": 2,
+                                          "rotations": [-5, 5], "scales": None}),
+             "template": ("POST api/template", {"path": "0.png"}),
+             "targets": ("POST api/targets", {"left": "0.png", "right": "1.png", "plane": ""}), "target": ("GET api/target/0", None),
+             "calibrate": ("POST api/calibrate", {"model": "k1", "target": {"pattern": "checkerboard", "columns": 5, "rows": 4, "square_mm": 1}}),
              "cancel": ("POST api/cancel", {})}
     for name, (line, body) in asked.items():
         write("request", name, line + "\n" + (json.dumps(body) if body is not None else ""))

@@ -21,8 +21,8 @@ class Versions(unittest.TestCase):
         self.assertEqual(re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE).group(1), VERSION)
 
     def test_conda_recipe(self):
-        recipe = (ROOT / "cmake/packages/conda/meta.yaml").read_text()
-        self.assertEqual(re.search(r'set version = "(.+)"', recipe).group(1), VERSION)
+        recipe = (ROOT / "cmake/packages/conda/recipe.yaml").read_text()
+        self.assertEqual(re.search(r"^  version: (.+)$", recipe, re.MULTILINE).group(1), VERSION)
 
     def test_changelog(self):
         newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE).group(1)

@@ -101,5 +101,10 @@ class BrowserTest(PageDriver, ProgramTest):
         return self.browser.execute_async_script(
             f"const a = [...arguments], done = a.pop(); import('dic/{name}.js').then(async (m) => done(await ({code})));", *arguments)
 
+    def choose_entry(self, name):
+        """Clicks an entry of the dialog that lists files and folders as soon as it is listed."""
+        self.until(lambda: self.script("const entry = document.querySelector(`#chooser-list [data-name='${arguments[0]}']`);"
+                                       "entry?.click(); return Boolean(entry)", name))
+
     def value(self, name):
         return self.by_id(name).get_attribute("value")

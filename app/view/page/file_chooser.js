@@ -5,7 +5,7 @@ import {$, h, say} from "dic/dom.js";
 export class FileChooser {
   #folder = "";
   #use = null;
-  #onlyResults = false;
+  #takes = [];
 
   constructor(source) {
     this.source = source;
@@ -16,12 +16,15 @@ export class FileChooser {
 
   #parent = "";
 
-  /** use(path): takes what was chosen; a failure is said in the dialog's page. */
-  async open(title, {onlyResults = false, use}) {
+  /**
+   * takes: what can be chosen: "frames" (the images of a folder), "video", "result", "image". others: offers a project and a
+   * camera as well. use(path): takes what was chosen; a failure is said in the dialog's page.
+   */
+  async open(title, {takes, others = false, use}) {
     this.#use = use;
-    this.#onlyResults = onlyResults;
+    this.#takes = takes;
     $("chooser-title").textContent = title;
-    for (const other of ["chooser-project", "chooser-camera"]) $(other).hidden = onlyResults;
+    for (const other of ["chooser-project", "chooser-camera"]) $(other).hidden = !others;
     $("chooser").showModal();
     await this.#list(this.#folder);
   }
@@ -50,14 +53,15 @@ export class FileChooser {
   #show({folder, parent, images, is_result: isResult, entries}) {
     $("chooser-folder").textContent = folder;
     $("chooser-up").disabled = parent === "";
-    const use = isResult ? "Open this result" : `Open the ${images} images of this folder`;
-    $("chooser-this").textContent = use;
-    $("chooser-this").hidden = !(isResult || (images > 1 && !this.#onlyResults));
-    const listed = entries.filter(({kind}) => kind !== "video" || !this.#onlyResults);
+    const canOpen = {result: isResult, frames: images > 1};
+    const kind = ["result", "frames"].find((one) => canOpen[one] && this.#takes.includes(one));
+    $("chooser-this").textContent = kind === "result" ? "Open this result" : `Open the ${images} images of this folder`;
+    $("chooser-this").hidden = !kind;
+    const listed = entries.filter((entry) => entry.kind === "folder" || this.#takes.includes(entry.kind));
     $("chooser-list").replaceChildren(...listed.map(({name, path, kind}) => h("li", {},
       h("button", {type: "button", "data-name": name, onclick: () => (kind === "folder" ? this.#list(path) : this.#choose(path))},
         name, h("small", {}, kind)))));
-    if (listed.length === 0) $("chooser-list").replaceChildren(h("li", {class: "hint"}, "No folder, video or result is in here."));
+    if (listed.length === 0 && !kind) $("chooser-list").replaceChildren(h("li", {class: "hint"}, "Nothing that could be chosen is in here."));
   }
 }
 

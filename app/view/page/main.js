@@ -1,10 +1,12 @@
 // Starts the page: in the browser window of `dic view`, or as a report that stands alone.
 
 import {isDark, onTheme, switchTheme} from "dic/theme.js";
+import {CalibratePage} from "dic/calibrate_page.js";
 import {CameraPage} from "dic/camera_page.js";
 import {$, csv, download, openText, say} from "dic/dom.js";
 import {Project} from "dic/project.js";
 import {FileChooser, openTest} from "dic/file_chooser.js";
+import {MatchPage} from "dic/match_page.js";
 import {ReportPage} from "dic/report_page.js";
 import {ReportSource} from "dic/report_source.js";
 import {Result} from "dic/result.js";
@@ -28,14 +30,19 @@ const report = new ReportPage(results, {save: saveReport, onchange: () => projec
 const chooser = embedded ? null : new FileChooser(source);
 let setup = null;
 let camera = null;
+let match = null;
+let calibration = null;
 
 function collect() {
-  return {settings: setup?.collect() ?? null, camera: camera?.collect() ?? null, ...results.collect(), report: report.collect()};
+  return {settings: setup?.collect() ?? null, camera: camera?.collect() ?? null, match: match?.collect() ?? null,
+    calibration: calibration?.collect() ?? null, ...results.collect(), report: report.collect()};
 }
 
 async function restore(state) {
   if (setup && state.settings) setup.restore(state.settings);
   if (camera && state.camera) camera.restore(state.camera);
+  if (match && state.match) match.restore(state.match);
+  if (calibration && state.calibration) await calibration.restore(state.calibration);
   report.restore(state.report ?? {});
   await results.restore(state);
 }
@@ -52,7 +59,7 @@ async function saveReport() {
 
 function openAny() {
   if (embedded) return openProject();
-  return chooser.open("Open frames, a video or a result", {use: (path) => openTest(source, path)});
+  return chooser.open("Open frames, a video or a result", {takes: ["frames", "video", "result"], others: true, use: (path) => openTest(source, path)});
 }
 
 function openProject() {
@@ -78,7 +85,7 @@ function keptTab() {
   }
 }
 
-const TABS = ["setup", "results", "camera", "report"];
+const TABS = ["setup", "results", "match", "calibrate", "camera", "report"];
 
 function show(name) {
   for (const tab of TABS) {
@@ -96,6 +103,8 @@ function show(name) {
   if (name === "setup") setup.activate();
   else if (name === "results") results.activate();
   else if (name === "camera") camera.activate();
+  else if (name === "match") match.activate();
+  else if (name === "calibrate") calibration.activate();
   else report.draw().catch((error) => say(error.message, "error"));
 }
 
@@ -143,6 +152,13 @@ async function openLive(result) {
   await results.open(result, true);
 }
 
+/** Measurements take this camera file. */
+function useCamera(path) {
+  setup.settings.set("camera", path);
+  setup.settings.build();
+  say(`Measurements use ${path}.`);
+}
+
 async function start() {
   const tab = keptTab();
   const state = await source.state();
@@ -157,11 +173,17 @@ async function start() {
     $("panel-setup").replaceChildren(setup.panel);
     await setup.open();
     show("setup");
+    match = new MatchPage(source, state.frames.names, area, timeBar, chooser, () => project.changed());
+    $("panel-match").replaceChildren(match.panel);
+    enable("match");
   }
   if (!embedded) {
     camera = new CameraPage(source, state.options, area, timeBar, () => project.changed());
     $("panel-camera").replaceChildren(camera.panel);
     enable("camera");
+    calibration = new CalibratePage(source, area, timeBar, chooser, {onuse: setup && useCamera, onchange: () => project.changed()});
+    $("panel-calibrate").replaceChildren(calibration.panel);
+    enable("calibrate");
   }
   if (state.result) await openResult();
   project.begin();
@@ -198,7 +220,7 @@ $("chooser-project").addEventListener("click", openProject);
 $("chooser-camera").addEventListener("click", () => { $("chooser").close(); show("camera"); });
 $("save-camera").addEventListener("click", () => download("camera.csv", csv(...camera.table()), "text/csv"));
 results.onstrain = openResult;
-if (chooser) results.choose = (use) => chooser.open("Choose a second result", {onlyResults: true, use});
+if (chooser) results.choose = (use) => chooser.open("Choose a second result", {takes: ["result"], use});
 $("theme").addEventListener("click", switchTheme);
 const nameTheme = () => $("theme").setAttribute("aria-label", isDark() ? "Switch to light" : "Switch to dark");
 onTheme(nameTheme);

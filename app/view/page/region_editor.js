@@ -11,6 +11,7 @@ export class RegionEditor {
   hole = false;
   mode = "select";  // "select", "polygon", "rectangle", "circle", "scale"
   grid = {subset: 33, step: 5, show: true};
+  darkens = true;  // what is outside of the shapes
   scaleLine = null;
   cursor = "crosshair";
   #draft = null;  // corners of the shape that is being drawn
@@ -181,7 +182,7 @@ export class RegionEditor {
   // Drawing ---------------------------------------------------------------------------------------
 
   draw(context, stage) {
-    this.#drawRegion(context, stage);
+    if (this.darkens) this.#drawRegion(context, stage);
     if (this.grid.show) this.#drawGrid(context, stage);
     this.shapes.forEach((s, k) => this.#drawShape(context, stage, s, k === this.selected));
     if (this.scaleLine) this.#drawPath(context, stage, this.scaleLine, "#e69f00", false);

@@ -43,8 +43,10 @@ export class ServerSource {
   /** which: "reference" or the number of a current frame. {width, height, reduced, values} */
   image(which) { return this.#image(`api/image/${which}`); }
 
-  async #image(path) {
-    const answer = await ask(path);
+  #image(path) { return this.#read(ask(path)); }
+
+  async #read(answering) {
+    const answer = await answering;
     const header = (name) => Number(answer.headers.get(name));
     const bytes = await answer.arrayBuffer();
     const kinds = {u8: Uint8Array, u16: Uint16Array, f32: Float32Array};
@@ -90,6 +92,17 @@ export class ServerSource {
   async run(toml, force) { return (await post("api/run", {toml, force})).json(); }
   async cancel() { return (await post("api/cancel", {})).json(); }
   async progress() { return (await ask("api/run")).json(); }
+  /** What view/template_search.hpp takes and answers. */
+  async match(asked) { return (await post("api/match", asked)).json(); }
+  /** The image of a template. */
+  template(named) { return this.#read(post("api/template", named)); }
+
+  /** What view/calibration_run.hpp takes and answers. */
+  async targets(asked) { return (await post("api/targets", asked)).json(); }
+  targetImage(index) { return this.#image(`api/target/${index}`); }
+  async calibrate(asked) { return (await post("api/calibrate", asked)).json(); }
+  async keepCamera(path, force) { return (await post("api/keep-camera", {path, force})).json(); }
+
   /** {cameras: [{id, address, protocol, vendor, model, serial}], problems}. */
   async cameras() { return (await ask("api/cameras")).json(); }
   /** asked: as view/camera_run.hpp takes it, here and in cameraMeasure(). */

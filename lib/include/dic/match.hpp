@@ -30,12 +30,12 @@ struct MatchOptions {
   /// with the lower score is dropped. In [0, 1].
   double max_overlap = 0.3;
   std::vector<double> rotations = {0};  ///< degrees, positive from x towards y; at least one
-  std::vector<double> scales = {1};     ///< scales of the template, > 0; at least one
+  std::vector<double> scales = {1};     ///< scales of the template, 0.01 to 100; at least one
   /// Angles, degrees, within which the rotation is searched and measured, instead of `rotations`; a range of
   /// 360 degrees or more is any angle. With a range of angles or scales, `method` must be zncc, and parts
   /// that the image's border cuts are found down to half of the template. A GPU does all but the last level.
   std::optional<PoseRange> rotation_range;
-  std::optional<PoseRange> scale_range;  ///< scales, > 0, to search and measure, instead of `scales`
+  std::optional<PoseRange> scale_range;  ///< scales, 0.01 to 100, to search and measure, instead of `scales`
   bool affine = false;                   ///< a search of poses also fits shear and aspect ratio at the end
   bool ignore_polarity = false;          ///< a search of poses also finds dark on bright for bright on dark
   int timeout_ms = 0;           ///< time after which a search of poses of one template ends; 0 = none
