@@ -61,8 +61,8 @@ void add_axes(CLI::App& command, StereoOptions& options) {
   command.option_defaults()->group("Measurement");
   add_choice(
       command, "--axes", options.axes,
-      "Axes of positions and displacements: those of the left camera, of the best-fit plane, or through "
-      "three points");
+      "Axes of positions and displacements: those of the left camera, of the best-fit plane or cylinder, or "
+      "through three points");
   command
       .add_option_function<std::string>(
           "--axes-points",

@@ -89,7 +89,7 @@ def test_misuse(scene):
     left, right, calibration = scene
     with pytest.raises(dic.UsageError, match="one camera"):
         dic.stereo(left, right, calibration, scale=0.1)
-    with pytest.raises(dic.UsageError, match="camera, plane or points"):
+    with pytest.raises(dic.UsageError, match="camera, plane, cylinder or points"):
         dic.stereo(left, right, calibration, axes="world")
     with pytest.raises(dic.UsageError, match="2 left and 1 right"):
         dic.stereo(left, right[:1], calibration, progress=False)

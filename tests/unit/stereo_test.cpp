@@ -304,6 +304,27 @@ TEST(Stereo, AxesOfThePlaneMakeItZero) {
   }
 }
 
+TEST(Stereo, AxesOfACylinderLieOnIt) {
+  const CameraRig rig = rig_of(25);
+  constexpr double kRadius = 40;
+  const Pair first = pair_of(rig, cylinder(kRadius, 1), 35);
+  StereoOptions options = options_of(15, 6);
+  options.axes = StereoAxes::cylinder;
+  const StereoTracker tracker(options, rig, first.left, first.right);
+  const StereoField& s = tracker.reference().field.stereo;
+  double n = 0, radius = 0, along = 0;
+  for (std::size_t k = 0; k < s.x.size(); ++k) {
+    if (tracker.reference().field.status[k] != Status::ok) continue;
+    ASSERT_NEAR(std::hypot(s.x[k], s.z[k]), kRadius, 0.1);
+    ASSERT_LT(s.z[k], 0) << "the camera is at negative z";
+    n += 1, radius += std::hypot(s.x[k], s.z[k]), along += s.y[k];
+  }
+  EXPECT_NEAR(radius / n, kRadius, 0.01);
+  EXPECT_NEAR(along / n, 0, 1e-6);
+  const Pair flat = pair_of(rig, plane(about_y(5), {}), 37);
+  EXPECT_THROW(StereoTracker(options, rig, flat.left, flat.right), UsageError);
+}
+
 TEST(Stereo, AxesThroughThreePointsStartThere) {
   const CameraRig rig = rig_of(20);
   const Pair first = pair_of(rig, plane(about_y(0), {}), 33);

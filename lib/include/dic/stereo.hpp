@@ -21,16 +21,20 @@ namespace dic {
 
 /// The axes of positions and displacements.
 enum class StereoAxes : std::uint8_t {
-  camera,  ///< axes of the left camera: x to the right, y down, z along its optical axis
-  plane,   ///< axes of the best-fit plane of the reference: origin in the middle of its points, z away from
-           ///< the camera
+  camera,    ///< axes of the left camera: x to the right, y down, z along its optical axis
+  plane,     ///< axes of the best-fit plane of the reference: origin in the middle of its points, z away from
+             ///< the camera
+  cylinder,  ///< axes of the best-fit cylinder of the reference: y along its axis, origin on it, z away from
+             ///< the camera
   points  ///< axes through three points of the reference: origin, a point on x, a point in the plane of x and
           ///< y
 };
 template <>
 struct EnumNames<StereoAxes> {
-  static constexpr EnumName<StereoAxes> table[] = {
-      {StereoAxes::camera, "camera"}, {StereoAxes::plane, "plane"}, {StereoAxes::points, "points"}};
+  static constexpr EnumName<StereoAxes> table[] = {{StereoAxes::camera, "camera"},
+                                                   {StereoAxes::plane, "plane"},
+                                                   {StereoAxes::cylinder, "cylinder"},
+                                                   {StereoAxes::points, "points"}};
 };
 
 struct StereoOptions {

@@ -59,7 +59,8 @@ def stereo(left: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     calibration: file of both cameras, of `dic calibrate` or of another program.
     roi: region of interest in the left reference: mask [y, x], inside where not 0, or a file.
     output: folder that gets what `dic stereo` writes: result.vtkhdf, surface.vtkhdf, run.json, pictures.
-    axes: camera (those of the left camera), plane (of the best-fit plane), points (through three points).
+    axes: camera (those of the left camera), plane, cylinder (of the best-fit one), points (through
+        three points).
     axes_points: for axes="points": three points (x, y) of the left reference, px: the origin, a point on x, a point
         in the plane of x and y.
     remove_rigid_motion: subtracts the motion as a rigid body from the displacements.

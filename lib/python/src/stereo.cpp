@@ -37,7 +37,7 @@ StereoJob job_of(const Inputs& inputs, const OptionValues& options, const std::o
   job.right = inputs.right;
   job.calibration = inputs.calibration;
   const std::optional<StereoAxes> axes = from_name<StereoAxes>(inputs.axes);
-  if (!axes) throw UsageError("The axes are camera, plane or points, got \"" + inputs.axes + "\".");
+  if (!axes) throw UsageError("The axes are camera, plane, cylinder or points, got \"" + inputs.axes + "\".");
   job.options.axes = *axes;
   job.options.remove_rigid_motion = inputs.remove_rigid_motion;
   job.options.correct_rig = inputs.correct_rig;
