@@ -61,8 +61,8 @@ void add_axes(CLI::App& command, StereoOptions& options) {
   command.option_defaults()->group("Measurement");
   add_choice(
       command, "--axes", options.axes,
-      "Axes of positions and displacements: those of the left camera, of the best-fit plane, or through "
-      "three points");
+      "Axes of positions and displacements: those of the left camera, of the best-fit plane or cylinder, or "
+      "through three points");
   command
       .add_option_function<std::string>(
           "--axes-points",
@@ -73,6 +73,9 @@ void add_axes(CLI::App& command, StereoOptions& options) {
           "reference")
       ->type_name("\"x,y x,y x,y\"")
       ->default_str("");
+  command.add_flag(
+      "--correct-rig", options.correct_rig,
+      "Correct the pose of the right camera from the references, if it moved since its calibration");
   command.add_flag("--remove-rigid-motion", options.remove_rigid_motion,
                    "Subtract the motion as a rigid body from the displacements");
 }
@@ -154,7 +157,19 @@ void print_stereo_files(const StereoJob& job, const StereoSummary& summary) {
   if (summary.frames_drawn > 0)
     std::printf("  pictures/       Z, W, e1 over %lld left images\n",
                 static_cast<long long>(summary.frames_drawn));
+  if (job.options.correct_rig) std::printf("  stereo.json     the corrected calibration\n");
   std::printf("  run.json        settings, counts by status, means, times\n");
+}
+
+void print_correction(const StereoSummary& summary) {
+  const RigCorrection& c = *summary.rig_correction;
+  std::printf(
+      "Rig         corrected: the right camera turned by (%.3g, %.3g, %.3g) degrees, sigma (%.2g, %.2g, "
+      "%.2g), "
+      "and is seen %.3g degrees beside its direction; epipolar distances %.2g px before, %.2g px after\n",
+      c.rotation_deg[0], c.rotation_deg[1], c.rotation_deg[2], c.sigma_rotation_deg[0],
+      c.sigma_rotation_deg[1], c.sigma_rotation_deg[2], c.direction_deg, c.epipolar_before_px,
+      c.epipolar_after_px);
 }
 
 void print_stereo_summary(const StereoJob& job, const StereoSummary& summary, bool verbose) {
@@ -167,6 +182,7 @@ void print_stereo_summary(const StereoJob& job, const StereoSummary& summary, bo
       summary.frames.size(), summary.interrupted ? " until the interruption" : "",
       static_cast<long long>(summary.points), summary.options.refine.subset, summary.options.step,
       summary.options.refine.order, summary.order_between_cameras);
+  if (job.options.correct_rig && summary.rig_correction) print_correction(summary);
   std::printf("Device      %s. %s\n", summary.device.c_str(), summary.device_reason.c_str());
   std::printf("Time        %.2f s; measuring took %.2f s of it\n", summary.seconds.total,
               summary.seconds.measuring());
@@ -178,8 +194,19 @@ void print_stereo_summary(const StereoJob& job, const StereoSummary& summary, bo
   print_stereo_files(job, summary);
 }
 
+/// How the right camera turned, and what its correction would leave.
+std::string how_it_moved(const StereoSummary& summary) {
+  if (!summary.rig_correction) return {};
+  const auto& [x, y, z] = summary.rig_correction->rotation_deg;
+  char text[160];
+  std::snprintf(text, sizeof text, " (the right one by %.2g degrees; --correct-rig would leave %.2g px)",
+                std::max(std::hypot(x, y, z), summary.rig_correction->direction_deg),
+                summary.rig_correction->epipolar_after_px);
+  return text;
+}
+
 void warn_about(const StereoSummary& summary) {
-  constexpr double kDoubtful = 0.3;  // px
+  constexpr double kDoubtful = 0.1;  // px
   for (const StereoFrameSummary& frame : summary.frames)
     if (!was_pair_processed(frame))
       std::fprintf(stderr, "dic: skipped: %s\n", printable(frame.error).c_str());
@@ -190,8 +217,8 @@ void warn_about(const StereoSummary& summary) {
     std::fprintf(
         stderr,
         "dic: warning: the matches of the references lie %.2g px from their epipolar lines (median): the "
-        "cameras have moved since their calibration, and positions are as uncertain as that.\n",
-        reference.epipolar_median);
+        "cameras have moved since their calibration%s, and positions are as uncertain as that.\n",
+        reference.epipolar_median, how_it_moved(summary).c_str());
   if (measured_points(reference) == 0)
     std::fprintf(stderr, "dic: warning: no point of the left reference was found in the right one.\n");
 }

@@ -192,6 +192,8 @@ class StereoRun {
     summary_.rig = job_.rig.cameras.empty() ? read_camera_rig(job_.calibration, pair.left.size()) : job_.rig;
     tracker_.emplace(options_, summary_.rig, pair.left, pair.right, job_.track.roi, stop_);
     const StereoFrame& reference = tracker_->reference();
+    summary_.rig_correction = tracker_->rig_correction();
+    if (options_.correct_rig && summary_.rig_correction) summary_.rig = summary_.rig_correction->rig;
     summary_.image = pair.left.size();
     summary_.points = tracker_->grid().points();
     summary_.options = tracker_->options();
@@ -205,6 +207,7 @@ class StereoRun {
     const ResultInfo info = describe_result();
     result_.emplace(folder_.claim("result.vtkhdf"), tracker_->grid(), info);
     surface_.emplace(folder_.claim("surface.vtkhdf"), info);
+    if (options_.correct_rig) write_camera_rig(folder_.claim("stereo.json"), summary_.rig);
     write(reference, pair.left, 0);
   }
 

@@ -27,6 +27,7 @@ Json settings(const StereoJob& job) {
   if (const auto& points = job.options.axes_points)
     for (const Roi::Vertex& point : *points) json["axes_points"].push_back({point.x, point.y});
   json["remove_rigid_motion"] = job.options.remove_rigid_motion;
+  json["correct_rig"] = job.options.correct_rig;
   return json;
 }
 
@@ -38,6 +39,17 @@ Json rig_json(const CameraRig& rig) {
   return {{"baseline_mm", std::hypot(t[0], t[1], t[2])},
           {"angle_deg", std::acos(cosine) * 180 / std::numbers::pi},
           {"epipolar_px", rig.epipolar_px}};
+}
+
+Json correction_json(const std::optional<RigCorrection>& correction) {
+  if (!correction) return nullptr;
+  return {{"rotation_deg", correction->rotation_deg},
+          {"sigma_rotation_deg", correction->sigma_rotation_deg},
+          {"direction_deg", correction->direction_deg},
+          {"sigma_direction_deg", correction->sigma_direction_deg},
+          {"epipolar_before_px", correction->epipolar_before_px},
+          {"epipolar_after_px", correction->epipolar_after_px},
+          {"points", correction->points}};
 }
 
 Json motion_json(const RigidMotion& motion) {
@@ -96,6 +108,7 @@ std::string stereo_run_json(const StereoJob& job, const StereoSummary& summary) 
                     {"order_between_cameras", summary.order_between_cameras}};
   json["reference"] = summary.frames.empty() ? "" : summary.frames.front().left;
   json["rig"] = rig_json(summary.rig);
+  json["rig_correction"] = correction_json(summary.rig_correction);
   json["pairing"] = summary.pairing.empty() ? Json(nullptr) : Json(summary.pairing);
   json["image"] = {{"width", summary.image.width}, {"height", summary.image.height}};
   json["gauge_px"] = summary.gauge;

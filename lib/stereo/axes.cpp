@@ -62,6 +62,90 @@ Axes plane_through(std::span<const Vector3d> positions, const std::vector<std::s
   return axes;
 }
 
+struct Cylinder {
+  Vector3d point, direction;  ///< of its axis
+  double radius = 0;
+};
+
+/// The direction that is most perpendicular to the normals of the surface.
+Vector3d axis_direction(std::span<const Vector3d> positions, std::span<const std::uint8_t> usable,
+                        const Grid& grid) {
+  const std::size_t nx = grid.nx;
+  Matrix3d normals = Matrix3d::Zero();
+  constexpr std::size_t kApart = 4;  // nodes, so that noise does not tilt the normals
+  for (std::size_t k = 0; k + kApart * (nx + 1) < positions.size(); ++k) {
+    const std::size_t right = k + kApart, below = k + kApart * nx;
+    if (k % nx + kApart >= nx || !usable[k] || !usable[right] || !usable[below]) continue;
+    const Vector3d normal =
+        (positions[right] - positions[k]).cross(positions[below] - positions[k]).normalized();
+    normals += normal * normal.transpose();
+  }
+  return Eigen::SelfAdjointEigenSolver<Matrix3d>(normals).eigenvectors().col(0);
+}
+
+/// The circle through positions seen along the axis (Kasa, "A circle fitting procedure and its error
+/// analysis", 1976), for a start.
+Cylinder first_cylinder(std::span<const Vector3d> positions, const std::vector<std::size_t>& nodes,
+                        const Vector3d& direction) {
+  const Vector3d mean = mean_of(positions, nodes), e1 = direction.unitOrthogonal(), e2 = direction.cross(e1);
+  Matrix3d normal = Matrix3d::Zero();
+  Vector3d right = Vector3d::Zero();
+  for (const std::size_t k : nodes) {
+    const Vector3d d = positions[k] - mean, row(d.dot(e1), d.dot(e2), 1);
+    normal += row * row.transpose();
+    right += row * row.head<2>().squaredNorm();
+  }
+  const Vector3d c = normal.ldlt().solve(right);
+  return {mean + (c[0] * e1 + c[1] * e2) / 2, direction, std::sqrt(c[2] + c.head<2>().squaredNorm() / 4)};
+}
+
+/// One Gauss-Newton step towards the cylinder with the smallest distances from the positions.
+void improve(Cylinder& cylinder, std::span<const Vector3d> positions, const std::vector<std::size_t>& nodes) {
+  using Vector5d = Eigen::Matrix<double, 5, 1>;
+  const Vector3d e1 = cylinder.direction.unitOrthogonal(), e2 = cylinder.direction.cross(e1);
+  Eigen::Matrix<double, 5, 5> normal = Eigen::Matrix<double, 5, 5>::Zero();
+  Vector5d right = Vector5d::Zero();
+  for (const std::size_t k : nodes) {
+    const Vector3d d = positions[k] - cylinder.point;
+    const double along = d.dot(cylinder.direction);
+    const Vector3d across = d - along * cylinder.direction;
+    const double distance = across.norm(), c1 = across.dot(e1) / distance, c2 = across.dot(e2) / distance;
+    const Vector5d row = (Vector5d() << c1, c2, along * c1, along * c2, 1).finished();
+    normal += row * row.transpose();
+    right += row * (distance - cylinder.radius);
+  }
+  const Vector5d step = normal.ldlt().solve(right);
+  cylinder.point += step[0] * e1 + step[1] * e2;
+  cylinder.direction = (cylinder.direction + step[2] * e1 + step[3] * e2).normalized();
+  cylinder.radius += step[4];
+}
+
+/// Axes with y along the axis of the cylinder that fits best, downwards or to the right, and z away from the
+/// camera.
+Axes axes_of_cylinder(std::span<const Vector3d> positions, std::span<const std::uint8_t> usable,
+                      const Grid& grid) {
+  const std::vector<std::size_t> nodes = indices_of(usable);
+  constexpr std::size_t kFewNodes = 20;
+  if (nodes.size() < kFewNodes)
+    throw UsageError("The axes cannot be those of a cylinder: fewer than 20 points were measured.");
+  const Vector3d mean = mean_of(positions, nodes);
+  double reach = 0;
+  for (const std::size_t k : nodes) reach = std::max(reach, (positions[k] - mean).norm());
+  Cylinder cylinder = first_cylinder(positions, nodes, axis_direction(positions, usable, grid));
+  constexpr int kSteps = 20;
+  for (int step = 0; step < kSteps; ++step) improve(cylinder, positions, nodes);
+  constexpr double kFlattest = 50;  // radius, in halves of the surface
+  if (!(cylinder.radius > 0 && cylinder.radius < kFlattest * reach) || !cylinder.point.allFinite())
+    throw UsageError("The axes cannot be those of a cylinder: the surface is not round.");
+  Vector3d y = cylinder.direction;
+  if (y.x() + y.y() < 0) y = -y;
+  const Vector3d z = (Vector3d::UnitZ() - y.z() * y).normalized();
+  Axes axes;
+  axes.rotation << y.cross(z).transpose(), y.transpose(), z.transpose();
+  axes.origin = cylinder.point + y.dot(mean - cylinder.point) * y;
+  return axes;
+}
+
 /// The position of the usable node that is nearest to an image point.
 Vector3d position_at(const Roi::Vertex& at, const Grid& grid, std::span<const Vector3d> positions,
                      std::span<const std::uint8_t> usable) {
@@ -160,6 +244,8 @@ Axes axes_of(const StereoOptions& options, const Grid& grid, std::span<const Vec
       break;
     case StereoAxes::plane:
       return plane_through(positions, indices_of(usable));
+    case StereoAxes::cylinder:
+      return axes_of_cylinder(positions, usable, grid);
     case StereoAxes::points:
       return through_points(*options.axes_points, grid, positions, usable);
   }

@@ -3,6 +3,7 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <dic/error.hpp>
 #include <dic/stereo.hpp>
 #include <limits>
@@ -122,6 +123,31 @@ class Surface {
     Scratch scratch = scratch_of();
     finish(frame, scratch);
     return frame;
+  }
+
+  /// The shape in the references with another rig.
+  StereoFrame reference_with(const CameraRig& rig) {
+    geometry_ = Geometry(rig);
+    axes_ = {};
+    return reference(std::move(*right_reference_), right_subsets_.order);
+  }
+
+  /// How a rig must change for the matches of the references; nothing if these are too few.
+  std::optional<RigCorrection> correction_of(const CameraRig& rig) const {
+    constexpr std::size_t kFewPoints = 20, kMostPoints = 5000;
+    const Field& field = right_reference_->field();
+    std::vector<std::size_t> nodes;
+    for (std::size_t k = 0; k < field.status.size(); ++k)
+      if (field.status[k] == Status::ok) nodes.push_back(k);
+    if (nodes.size() < kFewPoints) return {};
+    std::vector<Camera::Point> left, right;
+    const std::size_t each = nodes.size() / kMostPoints + 1;
+    for (std::size_t n = 0; n < nodes.size(); n += each) {
+      const Seen from = node(nodes[n]), to = seen(*right_reference_, nodes[n]);
+      left.push_back({from.x, from.y}), right.push_back({to.x, to.y});
+    }
+    if (left.size() < kFewPoints) return {};
+    return refine_rig(rig, left, right);
   }
 
   /// Derivative of the right by the left reference image point at every node.
@@ -488,6 +514,36 @@ Efforts efforts_for(const Field& field, track::Effort found) {
   return efforts;
 }
 
+double largest_turn(const RigCorrection& correction) {
+  const auto& [x, y, z] = correction.rotation_deg;
+  return std::max(std::hypot(x, y, z), correction.direction_deg);
+}
+
+/// A rig that turns by more was not moved by accident: another one took the images.
+bool is_small(const RigCorrection& correction) {
+  constexpr double kLargest = 1;  // degree
+  return largest_turn(correction) <= kLargest;
+}
+
+/// True if a small turn explains distances from the epipolar lines.
+bool explains(const RigCorrection& correction) {
+  constexpr double kMostLeft = 0.1;  // px
+  return is_small(correction) && correction.epipolar_after_px < kMostLeft;
+}
+
+std::string degrees_of(const RigCorrection& correction) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", largest_turn(correction));
+  return text;
+}
+
+std::string text_of(const RigCorrection& correction) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", correction.epipolar_after_px);
+  return "A right camera that has turned by " + degrees_of(correction) +
+         " degrees since its calibration would leave " + text + " px.";
+}
+
 /// Leaves points to their neighbours that a search by whole pixels cannot recognize, since the other camera
 /// sees their subsets too distorted. Only while most points are not: else nothing would notice large motions.
 void leave_distorted(const LocalMaps& maps, int subset, Efforts& efforts) {
@@ -520,6 +576,7 @@ struct StereoTracker::Impl {
   std::unique_ptr<Sequence> left;   ///< from the left reference to the later left images
   stereo::Surface surface;
   StereoFrame reference;
+  std::optional<RigCorrection> correction;
 
   Impl(const StereoOptions& given, const CameraRig& rig, ImageView left_image, ImageView right_image,
        const Roi& region, const std::stop_token& stop)
@@ -536,6 +593,7 @@ struct StereoTracker::Impl {
     stereo::check_size(right_image, rig, 1, "right");
     stereo::Match across = match_references(right_image, stop);  // which chooses the order
     reference = surface.reference(std::move(across), right_order);
+    correct(rig, given.correct_rig);
     reference.seconds.prepare += right->prepare_seconds();
     refuse_foreign_calibration();
     stereo::Efforts efforts = efforts_of_found();
@@ -594,6 +652,23 @@ struct StereoTracker::Impl {
     return second;
   }
 
+  void correct(const CameraRig& rig, bool is_wanted) {
+    constexpr double kDoubtful = 0.05;  // px
+    if (!is_wanted && !(reference.epipolar_median > kDoubtful)) return;
+    correction = surface.correction_of(rig);
+    if (!is_wanted) return;
+    if (!correction)
+      throw UsageError(
+          "The rig cannot be corrected: fewer than 20 points of the left reference were found in the right "
+          "one.");
+    if (!stereo::is_small(*correction))
+      throw UsageError("The rig cannot be corrected: the right camera would have to turn by " +
+                       stereo::degrees_of(*correction) +
+                       " degrees, more than by an accident. Check that left and right are not swapped, or "
+                       "calibrate again.");
+    reference = surface.reference_with(correction->rig);
+  }
+
   void refuse_foreign_calibration() const {
     constexpr std::int64_t kFewPoints = 20;
     const auto counts = reference.field.counts();
@@ -603,10 +678,14 @@ struct StereoTracker::Impl {
     if (matched < kFewPoints || !(reference.epipolar_median > largest_epipolar)) return;
     char distance[32];
     std::snprintf(distance, sizeof distance, "%.3g", reference.epipolar_median);
-    throw UsageError("The calibration does not belong to these images: their " + std::to_string(matched) +
-                     " matches lie " + distance +
-                     " px from their epipolar lines (median); a fitting one leaves some hundredths of a px. "
-                     "Check that left and right are not swapped, or calibrate again.");
+    throw UsageError(
+        "The calibration does not belong to these images: their " + std::to_string(matched) +
+        " matches lie " + distance +
+        " px from their epipolar lines (median); a fitting one leaves some hundredths of a px. " +
+        (correction && stereo::explains(*correction)
+             ? stereo::text_of(*correction) +
+                   " If that may be so, let the rig be corrected; otherwise calibrate again."
+             : "Check that left and right are not swapped, or calibrate again."));
   }
 
   StereoFrame track(ImageView left_image, ImageView right_image, const std::stop_token& stop) {
@@ -629,6 +708,7 @@ StereoTracker& StereoTracker::operator=(StereoTracker&&) noexcept = default;
 
 const Grid& StereoTracker::grid() const { return impl_->right->grid(); }
 const StereoFrame& StereoTracker::reference() const { return impl_->reference; }
+const std::optional<RigCorrection>& StereoTracker::rig_correction() const { return impl_->correction; }
 StereoFrame StereoTracker::track(ImageView left, ImageView right, std::stop_token stop) {
   return impl_->track(left, right, stop);
 }

@@ -234,6 +234,23 @@ class Stereo(ProgramTest):
                     "--calibration", "foreign.yml")
         self.assertFalse((self.folder / "dic_out").exists())
 
+    def test_a_rig_that_moved_is_said_and_corrected(self):
+        left, right = self.pairs([(0, 0, 0), (0.2, 0, 0)])
+        lens = {"fx": FOCAL, "fy": FOCAL, "cx": (WIDTH - 1) / 2, "cy": (HEIGHT - 1) / 2}
+        self.write_rig("moved.yml", TRANSLATION + np.array([0, 0.25, 0]), lens)  # 0.75 px, 0.14 degrees
+        done = self.stereo(left, right, "--no-pictures", calibration="moved.yml")
+        self.assertIn("have moved since their calibration", done.stderr)
+        self.assertIn("--correct-rig", done.stderr)
+        self.assertGreater(self.run_json()["frames"][0]["epipolar_median"], 0.3)
+        done = self.stereo(left, right, "--no-pictures", "--correct-rig", "--force", calibration="moved.yml")
+        self.assertEqual(done.stderr, "")
+        self.assertIn("corrected: the right camera turned", done.stdout)
+        run = self.run_json()
+        self.assertLess(run["frames"][0]["epipolar_median"], 0.01)
+        self.assertGreater(run["rig_correction"]["epipolar_before_px"], 0.3)
+        done = self.stereo(left, right, "--no-pictures", "-o", "again", calibration="dic_out/stereo.json")
+        self.assertEqual(done.stderr, "")
+
     def test_wrong_usage(self):
         left, right = self.pairs([(0, 0, 0)])
         self.refuse(2, ["--calibration"], "stereo", "--left", *left, "--right", *right)

@@ -63,12 +63,12 @@ def test_positions_and_displacements_have_their_units(scene):
 def test_output_and_axes(scene, tmp_path):
     left, right, calibration = scene
     ds = dic.stereo(left, right, calibration, subset=21, step=8, device="cpu", progress=False, axes="points",
-                    axes_points=[(40, 40), (100, 40), (40, 100)], remove_rigid_motion=True, output=tmp_path / "out",
+                    axes_points=[(40, 40), (100, 40), (40, 100)], remove_rigid_motion=True, correct_rig=True, output=tmp_path / "out",
                     pictures="none")
     with ds:
         assert abs(float(ds.Z.isel(frame=1).mean())) < 0.02
         assert abs(float(ds.W.isel(frame=1).mean())) < 1e-6
-    assert (tmp_path / "out" / "surface.vtkhdf").exists()
+    assert (tmp_path / "out" / "surface.vtkhdf").exists() and (tmp_path / "out" / "stereo.json").exists()
 
 
 def test_probes_measure_in_space(scene):
@@ -89,7 +89,7 @@ def test_misuse(scene):
     left, right, calibration = scene
     with pytest.raises(dic.UsageError, match="one camera"):
         dic.stereo(left, right, calibration, scale=0.1)
-    with pytest.raises(dic.UsageError, match="camera, plane or points"):
+    with pytest.raises(dic.UsageError, match="camera, plane, cylinder or points"):
         dic.stereo(left, right, calibration, axes="world")
     with pytest.raises(dic.UsageError, match="2 left and 1 right"):
         dic.stereo(left, right[:1], calibration, progress=False)

@@ -304,6 +304,27 @@ TEST(Stereo, AxesOfThePlaneMakeItZero) {
   }
 }
 
+TEST(Stereo, AxesOfACylinderLieOnIt) {
+  const CameraRig rig = rig_of(25);
+  constexpr double kRadius = 40;
+  const Pair first = pair_of(rig, cylinder(kRadius, 1), 35);
+  StereoOptions options = options_of(15, 6);
+  options.axes = StereoAxes::cylinder;
+  const StereoTracker tracker(options, rig, first.left, first.right);
+  const StereoField& s = tracker.reference().field.stereo;
+  double n = 0, radius = 0, along = 0;
+  for (std::size_t k = 0; k < s.x.size(); ++k) {
+    if (tracker.reference().field.status[k] != Status::ok) continue;
+    ASSERT_NEAR(std::hypot(s.x[k], s.z[k]), kRadius, 0.1);
+    ASSERT_LT(s.z[k], 0) << "the camera is at negative z";
+    n += 1, radius += std::hypot(s.x[k], s.z[k]), along += s.y[k];
+  }
+  EXPECT_NEAR(radius / n, kRadius, 0.01);
+  EXPECT_NEAR(along / n, 0, 1e-6);
+  const Pair flat = pair_of(rig, plane(about_y(5), {}), 37);
+  EXPECT_THROW(StereoTracker(options, rig, flat.left, flat.right), UsageError);
+}
+
 TEST(Stereo, AxesThroughThreePointsStartThere) {
   const CameraRig rig = rig_of(20);
   const Pair first = pair_of(rig, plane(about_y(0), {}), 33);
@@ -334,6 +355,45 @@ TEST(Stereo, AForeignCalibrationIsRefusedWithItsDistance) {
     EXPECT_NEAR(std::stod(text.substr(lie + 5)), 8, 0.1) << text;
     EXPECT_NE(text.find("epipolar"), std::string::npos) << text;
   }
+}
+
+TEST(Stereo, ARigThatMovedIsCorrected) {
+  const CameraRig rig = rig_of(20);
+  const Pair first = pair_of(rig, plane(about_x(10), {}), 43);
+  CameraRig moved = rig;  // in the calibration; the images show how it was
+  const Mat turn = about_x(0.05), other = about_y(0.03);
+  const auto product = [](const Mat& a, const Mat& b) {
+    Mat c{};
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j)
+        for (int k = 0; k < 3; ++k) c[3 * i + j] += a[3 * i + k] * b[3 * k + j];
+    return c;
+  };
+  moved.cameras[1].rotation = product(turn, product(other, rig.cameras[1].rotation));
+  StereoOptions options = options_of();
+  const StereoTracker as_given(options, moved, first.left, first.right);
+  EXPECT_GT(as_given.reference().epipolar_median, 0.5);
+  ASSERT_TRUE(as_given.rig_correction());
+  EXPECT_NEAR(as_given.rig_correction()->rotation_deg[0], -0.05, 0.005);
+
+  options.correct_rig = true;
+  const StereoTracker corrected(options, moved, first.left, first.right);
+  EXPECT_LT(corrected.reference().epipolar_median, 0.01);
+  const RigCorrection& found = *corrected.rig_correction();
+  EXPECT_NEAR(found.rotation_deg[0], -0.05, 5 * found.sigma_rotation_deg[0]);
+  EXPECT_NEAR(found.rotation_deg[1], -0.03, 5 * found.sigma_rotation_deg[1]);
+  const Field &right = corrected.reference().field,
+              truth = StereoTracker(options_of(), rig, first.left, first.right).reference().field;
+  double error = 0, n = 0;
+  for (std::size_t k = 0; k < right.status.size(); ++k)
+    if (right.status[k] == Status::ok && truth.status[k] == Status::ok)
+      error += right.stereo.z[k] - truth.stereo.z[k], n += 1;
+  EXPECT_GT(n, 300);
+  EXPECT_LT(std::abs(error / n), 0.2) << "mm: 0.03 degrees alone would be 0.4";
+
+  CameraRig far = rig;
+  far.cameras[1].rotation = product(about_x(2), rig.cameras[1].rotation);
+  EXPECT_THROW(StereoTracker(options, far, first.left, first.right), UsageError);
 }
 
 TEST(Stereo, WhatOnlyOneCameraSeesIsNotOk) {

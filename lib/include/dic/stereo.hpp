@@ -6,6 +6,7 @@
 #include <dic/export.hpp>
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
+#include <dic/refine_rig.hpp>
 #include <dic/shared/enum_names.hpp>
 #include <dic/track.hpp>
 #include <limits>
@@ -20,16 +21,20 @@ namespace dic {
 
 /// The axes of positions and displacements.
 enum class StereoAxes : std::uint8_t {
-  camera,  ///< axes of the left camera: x to the right, y down, z along its optical axis
-  plane,   ///< axes of the best-fit plane of the reference: origin in the middle of its points, z away from
-           ///< the camera
+  camera,    ///< axes of the left camera: x to the right, y down, z along its optical axis
+  plane,     ///< axes of the best-fit plane of the reference: origin in the middle of its points, z away from
+             ///< the camera
+  cylinder,  ///< axes of the best-fit cylinder of the reference: y along its axis, origin on it, z away from
+             ///< the camera
   points  ///< axes through three points of the reference: origin, a point on x, a point in the plane of x and
           ///< y
 };
 template <>
 struct EnumNames<StereoAxes> {
-  static constexpr EnumName<StereoAxes> table[] = {
-      {StereoAxes::camera, "camera"}, {StereoAxes::plane, "plane"}, {StereoAxes::points, "points"}};
+  static constexpr EnumName<StereoAxes> table[] = {{StereoAxes::camera, "camera"},
+                                                   {StereoAxes::plane, "plane"},
+                                                   {StereoAxes::cylinder, "cylinder"},
+                                                   {StereoAxes::points, "points"}};
 };
 
 struct StereoOptions {
@@ -39,6 +44,9 @@ struct StereoOptions {
   /// Median distance, px, of the matches of the references from their epipolar lines above which the
   /// calibration does not belong to the images.
   double largest_epipolar = 2;
+  /// Corrects the pose of the right camera from the matches of the references, for a rig that has moved since
+  /// its calibration. Refused if it must turn by more than a degree.
+  bool correct_rig = false;
   StereoAxes axes = StereoAxes::camera;
   /// The three points for StereoAxes::points, in the left reference, px.
   std::optional<std::array<Roi::Vertex, 3>> axes_points;
@@ -98,6 +106,9 @@ class StereoTracker {
   DIC_API StereoFrame track(ImageView left, ImageView right, std::stop_token stop = {});
   /// Correlation variants and SIMD targets that ran.
   DIC_API std::vector<std::string> kernels() const;
+  /// How the right camera has moved since the calibration, from the matches of the references. Known if the
+  /// options ask for the correction, and otherwise if the epipolar distances suggest it.
+  DIC_API const std::optional<RigCorrection>& rig_correction() const;
   /// As Tracker states them.
   DIC_API std::string device() const;
   DIC_API std::string device_reason() const;

@@ -65,7 +65,9 @@ struct StereoSummary {
   double gauge_mm = 0;  ///< the same on the surface of the reference, mm (median)
   std::int64_t points = 0;
   std::vector<StereoFrameSummary> frames;
-  CameraRig rig;        ///< calibration of the cameras
+  CameraRig rig;  ///< calibration of the cameras, corrected if that was asked for
+  /// See StereoTracker::rig_correction; its rig was used if options.correct_rig is set.
+  std::optional<RigCorrection> rig_correction;
   std::string pairing;  ///< a sentence if names of left and right images do not fit; else empty
   std::int64_t frames_drawn = 0;
   StageSeconds seconds;

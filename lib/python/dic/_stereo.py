@@ -47,7 +47,7 @@ def stereo(left: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
            right: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], calibration: str | os.PathLike[str], *,
            roi: Any = None, output: str | os.PathLike[str] | None = None, axes: str = "camera",
            axes_points: Sequence[Sequence[float]] | None = None, remove_rigid_motion: bool = False,
-           progress: bool | None = None, **options: Unpack[Options]) -> xr.Dataset:
+           correct_rig: bool = False, progress: bool | None = None, **options: Unpack[Options]) -> xr.Dataset:
     """Shape, displacement and strain of a surface in 3-D, as `dic stereo` measures them.
 
         ds = dic.stereo("left/*.tif", "right/*.tif", "stereo.json", subset=31, step=8)
@@ -59,10 +59,12 @@ def stereo(left: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     calibration: file of both cameras, of `dic calibrate` or of another program.
     roi: region of interest in the left reference: mask [y, x], inside where not 0, or a file.
     output: folder that gets what `dic stereo` writes: result.vtkhdf, surface.vtkhdf, run.json, pictures.
-    axes: camera (those of the left camera), plane (of the best-fit plane), points (through three points).
+    axes: camera (those of the left camera), plane, cylinder (of the best-fit one), points (through
+        three points).
     axes_points: for axes="points": three points (x, y) of the left reference, px: the origin, a point on x, a point
         in the plane of x and y.
     remove_rigid_motion: subtracts the motion as a rigid body from the displacements.
+    correct_rig: corrects the pose of the right camera from the references, if it moved since its calibration.
     progress: shows a progress bar; None = where there is a terminal.
 
     Options, as of the command line:
@@ -80,7 +82,7 @@ def stereo(left: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
             raise _dic.UsageError(f"{name} is an option of measurements with one camera: leave it out.")
     inputs = _dic.StereoInputs()
     inputs.left, inputs.right, inputs.calibration = _names(left), _names(right), os.fspath(calibration)
-    inputs.axes, inputs.remove_rigid_motion = axes, remove_rigid_motion
+    inputs.axes, inputs.remove_rigid_motion, inputs.correct_rig = axes, remove_rigid_motion, correct_rig
     inputs.axes_points = None if axes_points is None else [[float(value) for value in point] for point in axes_points]
     mask = None if roi is None or _images.is_path(roi) else _images.mask(roi)
     options = options | {"roi": roi if mask is None else None}

@@ -26,7 +26,7 @@ struct Inputs {
   std::vector<std::string> left, right;
   std::string calibration, axes;
   std::optional<std::array<Point, 3>> axes_points;
-  bool remove_rigid_motion = false;
+  bool remove_rigid_motion = false, correct_rig = false;
 };
 
 StereoJob job_of(const Inputs& inputs, const OptionValues& options, const std::optional<Array>& roi) {
@@ -37,9 +37,10 @@ StereoJob job_of(const Inputs& inputs, const OptionValues& options, const std::o
   job.right = inputs.right;
   job.calibration = inputs.calibration;
   const std::optional<StereoAxes> axes = from_name<StereoAxes>(inputs.axes);
-  if (!axes) throw UsageError("The axes are camera, plane or points, got \"" + inputs.axes + "\".");
+  if (!axes) throw UsageError("The axes are camera, plane, cylinder or points, got \"" + inputs.axes + "\".");
   job.options.axes = *axes;
   job.options.remove_rigid_motion = inputs.remove_rigid_motion;
+  job.options.correct_rig = inputs.correct_rig;
   if (inputs.axes_points) {
     auto& points = job.options.axes_points.emplace();
     for (std::size_t k = 0; k < points.size(); ++k)
@@ -83,7 +84,8 @@ void add_stereo(nb::module_& module) {
       .def_rw("calibration", &Inputs::calibration)
       .def_rw("axes", &Inputs::axes)
       .def_rw("axes_points", &Inputs::axes_points)
-      .def_rw("remove_rigid_motion", &Inputs::remove_rigid_motion);
+      .def_rw("remove_rigid_motion", &Inputs::remove_rigid_motion)
+      .def_rw("correct_rig", &Inputs::correct_rig);
   module.def("stereo_files", &stereo, "inputs"_a, "options"_a, "roi"_a = nb::none(),
              "progress"_a = nb::none(), "Measures pairs of files into files: what `dic stereo` does.");
   module.def(
