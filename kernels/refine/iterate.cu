@@ -20,6 +20,10 @@ template <int kDegree>
 constexpr int warps_sliding = kDegree == 3 ? 12 : 8;
 constexpr int warps_gathering = 8;
 constexpr int most_cooperative_points = 8;  ///< per block, one per warp
+/// Tiles of tasks that a block takes at once. Large tiles keep neighbours in one block, whose cache has their
+/// pixels. Unfinished points often lie close together, along an edge: small tiles distribute them over all
+/// blocks. The slowest of them are distributed one by one, because a frame waits for their last block.
+constexpr int sliding_tile = 128, gathering_tile = 16, cooperative_tile = 1;
 constexpr int blocks_per_multiprocessor = 2;
 constexpr std::int16_t most_iterations =
     std::numeric_limits<std::int16_t>::max();  ///< fits the type of the result
@@ -31,12 +35,10 @@ constexpr int least_blocks = blocks_per_multiprocessor;
 
 /// The tasks of a block, which lanes take one by one. only_unfinished: only the tasks that earlier variants
 /// left unfinished. If these are few, they are listed, so that lanes need not look at all others.
-template <bool only_unfinished>
+/// most_at_once: largest tile, tasks.
+template <bool only_unfinished, int most_at_once>
 struct Queue {
   static constexpr int most_listed = only_unfinished ? 1024 : 1;
-  /// Large tiles keep neighbours in one block, whose cache has their pixels. Unfinished points often lie
-  /// close together, along an edge: small tiles distribute them over all blocks.
-  static constexpr int most_at_once = only_unfinished ? 16 : 128;
   std::int64_t count;  ///< tasks of all blocks
   TaskOrder order;
   int taken, unfinished;
@@ -96,7 +98,7 @@ template <int kOrder, int kWarps, typename Variant>
 __device__ void refine_tasks(const RefineArguments& args) {
   using Own = Progress<kOrder, typename Variant::Real>;
   __shared__ Own all_progress[kWarps][most_points];
-  __shared__ Queue<Variant::exact> queue;
+  __shared__ Queue<Variant::exact, Variant::exact ? gathering_tile : sliding_tile> queue;
   const std::int64_t count = args.tasks.count();
   if (count == 0) return;
   if (threadIdx.x == 0) queue.fill(args, count);
@@ -150,7 +152,7 @@ __global__ void __launch_bounds__(Cooperative<kDegree, kOrder>::parts* warp_size
   static_assert(most_cooperative_points <= Variant::parts);
   __shared__ Progress<kOrder, double> progress[most_cooperative_points];
   __shared__ double parts[most_cooperative_points][Variant::parts][warp_size];
-  __shared__ Queue<true> queue;
+  __shared__ Queue<true, cooperative_tile> queue;
   const std::int64_t count = args.tasks.count();
   if (count == 0) return;
   if (threadIdx.x == 0) queue.fill(args, count);

@@ -222,6 +222,14 @@ class BenchRegressTest(ProgramTest):
         (self.folder / "before.json").write_text(json.dumps(report))
         self.assertIn("another machine", self.regress("--against", "before.json", code=2).stderr)
 
+    def test_real_images(self):
+        self.succeed("synth", "--width", "400", "--height", "1040", "--u", "1", "-o", "real/oht_sequence")
+        flags = ["bench", "regress", "--turns", "8", "--device", "cpu", "--images", "real", "--only"]
+        out = self.succeed(*flags, "cpu oht region").stdout
+        self.assertRegex(out, r"cpu oht region +wall +[0-9.]+\n")
+        self.assertRegex(out, r"cpu oht region +refine +[0-9.]+\n")
+        self.assertIn("utn", self.refuse(2, ["utn"], *flags, "cpu utn").stderr)
+
     def test_what_fails_says_so(self):
         failing = self.folder / "failing"
         failing.write_text("#!/bin/sh\necho no such option >&2\nexit 2\n")
