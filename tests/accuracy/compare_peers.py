@@ -142,6 +142,37 @@ def speed(program, run, order, options, folder):
     return f"{best:,.0f}"
 
 
+STAR_AMPLITUDE = 0.5  # px
+KEPT = 0.9            # share of the amplitude at the spatial resolution
+LONG = 150            # px: waves that no subset flattens
+
+
+def star(program, run, order, options, folder):
+    """The star of the DIC Challenge 2.0, which pyvale contains: spatial resolution (the period that loses 10 %, px), noise
+    (scatter of u, which is 0 there, px) and their product, the metrological efficiency indicator, px^2."""
+    from pyvale import data
+
+    frames = [Path(data.dic_chal_2d_ref()), Path(data.dic_chal_2d_def())]
+    (field,), _ = run(program, frames, whole(frames[0]), order, folder, **options)
+    x, y, u, v = interior(field, pixels(frames[0]).shape)
+    period = 10 + 290 * x / 4000
+    wave = STAR_AMPLITUDE * np.cos(2 * np.pi * (y - 250) / period)
+    resolution = period_of_loss(period, wave, v)
+    noise = u[period > LONG].std()
+    return f"{resolution:.0f}", f"{noise:.4f}", f"{resolution * noise:.2f}"
+
+
+def period_of_loss(period, truth, measured):
+    """As `dic validate` finds it: shares of neighbouring periods, from long to short, interpolated."""
+    above = None
+    for middle in 285 * 0.96 ** np.arange(100):
+        near = abs(period - middle) < 0.05 * middle
+        share = (truth[near] * measured[near]).sum() / (truth[near] ** 2).sum()
+        if share < KEPT:
+            return above[0] + (above[1] - KEPT) / (above[1] - share) * (middle - above[0]) if above else np.inf
+        above = (middle, share)
+
+
 # Difficult images, 512x512, noise 2, seed 90210: those of `dic validate --quick`.
 HARD = {
     "crack opens by 3 px": "--motion crack --amplitude 1.5",
@@ -236,6 +267,12 @@ def main():
                 row = [rmse, points, translation(program, run, order, options, folder, 1.7),
                        translation(program, run, order, options, folder, 1.0),
                        speed(program, run, order, options, folder)]
+            print(f"| {name} | " + " | ".join(row) + " |", flush=True)
+        print("\n| program | star: 10 % lost at, px | noise, px | product, px^2 |\n|---|---|---|---|", flush=True)
+        for name in selected:
+            run, order, options = VARIANTS[name]
+            with redirect_stdout(sys.stderr):
+                row = star(program, run, order, options, folder)
             print(f"| {name} | " + " | ".join(row) + " |", flush=True)
         print_hard_cases(program, selected, folder)
 

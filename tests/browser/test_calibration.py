@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import tempfile
+from pathlib import Path
 
 import numpy as np
 from browser_test import BrowserTest
@@ -12,13 +14,19 @@ BOARD = {"columns": "9", "rows": "6", "square_mm": "6"}
 
 
 class CalibrationTest(BrowserTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        rendered = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(rendered.cleanup)
+        cls.rendered = Path(rendered.name)
+        (cls.rendered / "boards").mkdir()
+        write_targets(cls.rendered / "boards", is_dark_board, (48, 30))
+        write_image(cls.rendered / "flat.png", render(is_dark_board, (0.1, -0.15, 0.02), (-25, -16, 160), 50))
+
     def setUp(self):
         super().setUp()
-        for folder in ("boards", "others"):
-            (self.folder / folder).mkdir()
-        write_targets(self.folder / "boards", is_dark_board, (48, 30))
-        write_image(self.folder / "boards" / "blank.png", np.full((HEIGHT, WIDTH), 90.0))
-        write_image(self.folder / "flat.png", render(is_dark_board, (0.1, -0.15, 0.02), (-25, -16, 160), 50))
+        shutil.copytree(self.rendered, self.folder, dirs_exist_ok=True)
 
     def choose_images(self, role, *names):
         """Goes to these entries of the chooser, one after the other; takes the folder that is listed then."""
@@ -43,9 +51,12 @@ class CalibrationTest(BrowserTest):
                            "[...row.querySelectorAll('td')].map((cell) => cell.textContent))")
 
     def test_camera_file_of_a_lens_and_a_specimen(self):
+        write_image(self.folder / "boards" / "blank.png", np.full((HEIGHT, WIDTH), 90.0))
         server = self.serve(*self.names)
         self.click("tab-calibrate")
+        self.assertIn("Choose a folder", self.by_id("no-image").text)
         self.choose_images("plane", "flat.png")
+        self.assertEqual(self.by_id("no-image").text, "")
         self.choose_images("left", "boards")
         self.assertEqual(self.text("calibrate-left"), "boards")
         self.until(lambda: self.text("frame-name").startswith("1 / 10"))
@@ -99,9 +110,7 @@ class CalibrationTest(BrowserTest):
         self.until(lambda: self.text("frame-name").startswith("1 / 10"))
 
     def test_two_cameras(self):
-        for k in range(8):
-            shutil.copy(self.folder / "boards" / f"target_{k}.png", self.folder / "others")
-        (self.folder / "boards" / "blank.png").unlink()
+        shutil.copytree(self.folder / "boards", self.folder / "others")
         server = self.serve()
         self.click("chooser-close")
         self.click("tab-calibrate")

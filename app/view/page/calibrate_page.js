@@ -90,6 +90,7 @@ export class CalibratePage {
   }
 
   async activate() {
+    $("no-image").textContent = this.frameCount === 0 ? "Choose a folder with images of the target, or one with the target on the specimen." : "";
     this.stage.layers = [this.image, this.layer];
     this.stage.setTool(null);
     this.stage.onhover = (place) => {

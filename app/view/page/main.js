@@ -85,9 +85,11 @@ function keptTab() {
   }
 }
 
+const scrolled = new Map();  // how far the side panel was scrolled on each page
 const TABS = ["setup", "results", "match", "calibrate", "camera", "report"];
 
 function show(name) {
+  scrolled.set(document.body.dataset.tab, $("side").scrollTop);
   for (const tab of TABS) {
     $(`tab-${tab}`).setAttribute("aria-selected", String(tab === name));
     $(`panel-${tab}`).hidden = tab !== name;
@@ -97,6 +99,7 @@ function show(name) {
   $("plots").hidden = name === "camera" ? !camera.hasPlot
     : name !== "results" || results.live || results.probes.all.length === 0;
   document.body.dataset.tab = name;
+  $("side").scrollTop = scrolled.get(name) ?? 0;
   try {
     sessionStorage.setItem(KEPT_TAB, name);
   } catch { /* the browser keeps nothing */ }

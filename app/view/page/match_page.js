@@ -142,7 +142,7 @@ export class MatchPage {
         labelled("lowest score", this.threshold, "1: equal but for brightness and contrast; what has nothing in common scores about 0"),
         labelled("most matches", this.most, "Per frame, the best ones"),
         h("div", {class: "row"},
-          this.searchButton = button("match-search", "Search this frame", "", () => this.#searchFrames([this.frame]), {class: "primary"}),
+          this.searchButton = button("match-search", "Search", "Searches the frame that is shown", () => this.#searchFrames([this.frame]), {class: "primary"}),
           this.allButton = button("match-all", "All frames", "One frame after the other", () => this.#searchFrames([...this.names.keys()])),
           this.stopButton = button("match-stop", "Stop", "Keeps what was found so far", () => { ++this.#search; this.#showState(false); }, {disabled: true}))),
       section("Matches", true, this.summary, h("div", {class: "scrolls"}, this.table),
