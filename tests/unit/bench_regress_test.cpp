@@ -91,8 +91,8 @@ TEST(BenchRegress, JsonKeepsEverything) {
 
 TEST(BenchRegress, OptionsAreChecked) {
   EXPECT_TRUE(RegressOptions{}.validate().empty());
-  EXPECT_EQ((RegressOptions{.device = "cuda:7", .threads = -1, .turns = 7, .only = {}}).validate().size(),
-            3U);
+  const RegressOptions wrong = {.device = "cuda:7", .threads = -1, .turns = 7, .images = {}, .only = {}};
+  EXPECT_EQ(wrong.validate().size(), 3U);
 }
 
 }  // namespace
