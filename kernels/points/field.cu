@@ -24,6 +24,7 @@ struct Material {
   __device__ track::MaterialPoint operator[](std::int32_t i) const {
     return first ? first[i] : track::MaterialPoint{};
   }
+  __device__ track::MaterialPoint operator()(std::int32_t i) const { return (*this)[i]; }
 };
 
 /// A measured point, number i, and its node.
@@ -37,11 +38,13 @@ struct Measured {
   __device__ ShapeParameters shape() const { return joined(point.u, point.v, point.result.shape); }
   __device__ track::Sigmas sigmas() const {
     const GridPoints& grid = points.grid;
-    track::Components bend;
-    if (noise.order > 0)
+    track::Components bend, bend_of_all;
+    if (noise.order > 0) {
       bend = track::bend_at(points, i,
                             track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach), noise);
-    return track::sigmas_of(material[i], point.result, shape(), noise, bend);
+      bend_of_all = track::BendOfSteps(points, i, material, noise)({grid.nx, grid.ny, grid.point_at, node});
+    }
+    return track::sigmas_of(material[i], point.result, shape(), noise, bend, bend_of_all);
   }
 };
 

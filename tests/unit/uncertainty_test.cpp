@@ -198,6 +198,53 @@ TEST(Uncertainty, WithOrderTwoTheCurvatureMustChange) {
   EXPECT_NEAR(std::sqrt(bend(row_of(peak))), 0.264 * 90 * 0.001, 1e-7);
 }
 
+/// A row of five points, 10 px apart, that many small steps have displaced by `total`; the last one by next
+/// to nothing. Returns the bend of the middle point.
+template <typename Total>
+track::Components bend_of_steps(const Total& total, const std::vector<int>& point_at = {0, 1, 2, 3, 4}) {
+  const Row row{std::vector<ShapeParameters>(5)};
+  const auto material = [&](int i) {
+    track::MaterialPoint m;
+    m.u = total(row.x(i));
+    m.variance_u = m.variance_v = 1e-6F;
+    return m;
+  };
+  return track::BendOfSteps(row, 2, material, model_of_row())({5, 1, point_at.data(), 2});
+}
+
+TEST(Uncertainty, ABendThatEachOfManyStepsHidesShowsInTheirSum) {
+  const auto parabola = [](double x) { return 0.0005 * x * x; };
+  EXPECT_NEAR(std::sqrt(bend_of_steps(parabola).u), 1.2 * 90 / 2 * 0.001, 1e-6);
+  EXPECT_EQ(bend_of_steps(parabola).v, 0);
+  EXPECT_NEAR(bend_of_steps([](double x) { return 3 + 0.02 * x; }).u, 0, 1e-10);
+  // The curvature vanishes in the middle, but not beside it.
+  const auto cubic = [](double x) { return 1e-4 * std::pow(x - 20, 3); };
+  EXPECT_NEAR(bend_of_steps(cubic).u, 0.05 * std::pow(1.2 * 90 / 2 * 6e-3, 2), 1e-6);
+  // A crack that has opened by 1 px right of the middle bends nothing.
+  EXPECT_EQ(bend_of_steps([](double x) { return x > 25 ? 1 : 0; }).u, 0);
+}
+
+TEST(Uncertainty, APointThatLostANeighbourDoesNotHideItsBend) {
+  const auto parabola = [](double x) { return 0.0005 * x * x; };
+  // No node beyond the border: the bend beside the point stands for its own.
+  EXPECT_NEAR(std::sqrt(bend_of_steps(parabola, {0, 1, 2, -1, -1}).u), 1.2 * 90 / 2 * 0.001, 1e-6);
+  EXPECT_NEAR(std::sqrt(bend_of_steps(parabola, {-1, -1, 2, 3, 4}).u), 1.2 * 90 / 2 * 0.001, 1e-6);
+  EXPECT_EQ(bend_of_steps(parabola, {-1, 1, 2, -1, -1}).u, 0);
+}
+
+TEST(Uncertainty, TheBendOfAllStepsCountsInSigma) {
+  const RefinedPoint point = isotropic(0.01, 0, 1);
+  track::MaterialPoint later;
+  later.variance_u = later.variance_v = 1e-6F;
+  const track::NoiseModel model = model_of_row();
+  const float without = track::sigmas_of(later, point, {}, model, {}).u;
+  EXPECT_FLOAT_EQ(track::sigmas_of(later, point, {}, model, {}, {0, 0.01F}).u, without);
+  EXPECT_NEAR(track::sigmas_of(later, point, {}, model, {}, {0.01F, 0}).u, 0.1, 0.005);
+  // A strong bend makes a point of many steps too uncertain, but not a point of the first.
+  EXPECT_GT(track::sigmas_of(later, point, {}, model, {}, {1, 0}).u, track::kLargestSigma);
+  EXPECT_LT(track::sigmas_of({}, point, {}, model, {}, {1, 0}).u, track::kLargestSigma);
+}
+
 /// The best fit of order 2 to a function, with equal weights: value and curvature in the middle.
 template <typename Function>
 std::array<double, 2> fitted(const Function& function, double centre, int radius) {

@@ -278,6 +278,11 @@ class CpuReference final : public ActiveReference {
     const auto cross = [&](std::int64_t node) {
       return cross_around(grid.nx, grid.ny, shared_.points.point_at.data(), node, noise.reach);
     };
+    const auto material = [&](std::int64_t i) { return reference_.subsets.material(i); };
+    const auto bend_of_all = [&](std::int64_t node, std::int64_t i) {
+      return BendOfSteps(points, i, material,
+                         noise)({grid.nx, grid.ny, shared_.points.point_at.data(), node});
+    };
     core::for_each_index(shared_.pool, reference_.size(), [&](std::int64_t i) {
       const RefinedPoint& p = results[i];
       const MaterialPoint m = reference_.subsets.material(i);
@@ -286,7 +291,8 @@ class CpuReference final : public ActiveReference {
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) return;
       const Components bend = noise.order > 0 ? bend_at(points, i, cross(node), noise) : Components{};
-      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
+      const Components all = noise.order > 0 ? bend_of_all(node, i) : Components{};
+      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend, all);
       const bool certain = sigmas.by_noise <= kLargestNoiseSigma ||
                            is_certain_by_neighbours(points, i, sigmas.by_noise, noise);
       field.status[node] =

@@ -335,6 +335,182 @@ DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<In
   return square;
 }
 
+/// Points on the lines through a node of the grid.
+template <typename Index>
+struct NodeLines {
+  int nx, ny;
+  const Index* point_at;  ///< [ny x nx], -1 for nodes without a point
+  Index node;
+
+  /// The point `nodes` nodes away along an axis, -1 if there is none.
+  DIC_HOST_DEVICE Index at(int nodes, bool along_x) const {
+    const Index row = node / nx, column = node - row * nx;
+    const Index to = (along_x ? column : row) + nodes;
+    if (to < 0 || to >= (along_x ? nx : ny)) return -1;
+    return point_at[along_x ? row * nx + to : to * nx + column];
+  }
+};
+
+/// True if a point was measured in the active reference, which then is not the original one.
+DIC_HOST_DEVICE inline bool is_later(const MaterialPoint& m) { return m.variance_u > 0 || m.variance_v > 0; }
+
+/// The displacement of a measured point from the original reference, px.
+DIC_HOST_DEVICE inline Components since_first(const MaterialPoint& m, const ShapeParameters& shape) {
+  return components(m.u + shape.u_at(m.dx, m.dy), m.v + shape.v_at(m.dx, m.dy));
+}
+
+/// Factor of the bias by a bend that the displacements of points half a subset apart show, as kBendOfSlopes:
+/// between that of a parabola, one half, and that of a kink, 3 / 4.
+inline constexpr float kBendOfLine = 0.6F;
+/// Factor of the squared change of a bend over half a subset: subsets of uneven texture see the change of a
+/// bend that vanishes in their middle.
+inline constexpr float kOddBend = 0.05F;
+
+/// Five points along an axis, half a subset apart; the bend at the middle one is sought.
+template <typename Index>
+struct BendLine {
+  static constexpr int kMiddle = 2;
+  Index point[5] = {-1, -1, -1, -1, -1};
+  bool known[5] = {};   ///< measured, and on the body of the middle one
+  Components total[5];  ///< displacements from the original reference, px
+  bool lost = false;    ///< true if a point beside the middle one is not measured
+
+  DIC_HOST_DEVICE Components step(int from, int to) const {
+    return {total[to].u - total[from].u, total[to].v - total[from].v};
+  }
+  DIC_HOST_DEVICE Components second_difference(int k) const {
+    const Components before = step(k - 1, k), after = step(k, k + 1);
+    return {after.u - before.u, after.v - before.v};
+  }
+};
+
+/// The squared bias of the middle point, px^2; 0 if too few points are known. At borders, the bend beside the
+/// point stands for its own. apart: distance of the points, px.
+template <typename Index>
+DIC_HOST_DEVICE Components bend_of_line(const BendLine<Index>& line, float apart, const NoiseModel& model) {
+  const float scale = model.mean_square / (apart * apart);
+  const bool two_sided = line.known[1] && line.known[3];
+  if (model.order == 2) {
+    if (!(line.known[0] && two_sided && line.known[4])) return {};
+    const Components a = line.second_difference(1), here = line.second_difference(2),
+                     b = line.second_difference(3);
+    const float u = kBendOfCurvatures * scale * (here.u - 0.5F * (a.u + b.u)),
+                v = kBendOfCurvatures * scale * (here.v - 0.5F * (a.v + b.v));
+    return {u * u, v * v};
+  }
+  if (!two_sided && !line.known[0] && !line.known[4]) return {};
+  // Indices that are no constants would put the line into the local memory of a GPU.
+  const Components left = line.second_difference(1), middle = line.second_difference(2),
+                   right = line.second_difference(3);
+  const Components here = two_sided ? middle : line.known[0] ? left : right;
+  Components square{here.u * here.u, here.v * here.v};
+  const auto add_change = [&](const Components& there) {
+    square.u = std::fmax(square.u, kOddBend * (there.u - here.u) * (there.u - here.u));
+    square.v = std::fmax(square.v, kOddBend * (there.v - here.v) * (there.v - here.v));
+  };
+  if (two_sided && line.known[0]) add_change(left);
+  if (two_sided && line.known[4]) add_change(right);
+  const float factor = kBendOfLine * scale;
+  return {factor * factor * square.u, factor * factor * square.v};
+}
+
+/// Squared bias of a measured point by the bending of the field since the original reference, px^2, from
+/// displacements. In each of many small steps the bend is less than the noise; in their sum it shows.
+template <typename Points, typename MaterialAt>
+class BendOfSteps {
+ public:
+  using Index = typename Points::Index;
+
+  /// material(i): the MaterialPoint of point i in the active reference.
+  DIC_HOST_DEVICE BendOfSteps(const Points& points, Index i, const MaterialAt& material,
+                              const NoiseModel& model)
+      : points_(points), i_(i), material_(material), model_(model), own_sigma_(points.own_sigma(i)) {}
+
+  DIC_HOST_DEVICE Components operator()(const NodeLines<Index>& lines) const {
+    const Components x = along(lines, true), y = along(lines, false);
+    return {x.u + y.u, x.v + y.v};
+  }
+
+ private:
+  DIC_HOST_DEVICE Components along(const NodeLines<Index>& lines, bool along_x) const {
+    BendLine<Index> line = line_along(lines, along_x);
+    const Components seen = bend_along(line, along_x);
+    if (!(seen.u + seen.v > 0.5F * own_sigma_ * own_sigma_)) return {};  // mere noise: most points end here
+    keep_one_body(line, along_x);
+    const Components bend = bend_along(line, along_x);
+    // Beside points that are lost, the bend is mostly stronger than on the other side.
+    const float factor = line.lost && is_later(material_(i_)) ? 4.0F : 1.0F;
+    return {factor * bend.u, factor * bend.v};
+  }
+
+  DIC_HOST_DEVICE int at(Index i, bool along_x) const { return along_x ? points_.x(i) : points_.y(i); }
+
+  DIC_HOST_DEVICE Components bend_along(const BendLine<Index>& line, bool along_x) const {
+    const bool before = line.known[1], after = line.known[3];
+    if (!before && !after) return {};
+    const Index first = before ? line.point[1] : i_, last = after ? line.point[3] : i_;
+    const int distance = at(last, along_x) - at(first, along_x);
+    if (distance <= 0) return {};  // the material is folded
+    return bend_of_line(line, (before && after ? 0.5F : 1.0F) * static_cast<float>(distance), model_);
+  }
+
+  DIC_HOST_DEVICE BendLine<Index> line_along(const NodeLines<Index>& lines, bool along_x) const {
+    BendLine<Index> line;
+    DIC_UNROLL
+    for (int k = 0; k < 5; ++k) {
+      const Index n = lines.at((k - line.kMiddle) * model_.reach, along_x);
+      line.point[k] = n;
+      line.known[k] = n >= 0 && points_.status(n) == Status::ok;
+      if (line.known[k]) line.total[k] = since_first(material_(n), points_.shape(n));
+      line.lost = line.lost || ((k == 1 || k == 3) && n >= 0 && !line.known[k]);
+    }
+    return line;
+  }
+
+  /// Leaves only points on the body of the middle one, as this step and as all steps show.
+  DIC_HOST_DEVICE void keep_one_body(BendLine<Index>& line, bool along_x) const {
+    const auto keep = [&](int near, int k) {
+      line.known[k] =
+          line.known[near] && line.known[k] && moves_with(line.point[near], line.point[k], along_x);
+    };
+    keep(2, 1), keep(1, 0), keep(2, 3), keep(3, 4);
+    const Components back = line.step(2, 1), forth = line.step(2, 3);
+    const bool torn_before = line.known[1] && !is_whole(back, line.known[3] ? line.step(3, 2) : back,
+                                                        line.known[0] ? line.step(1, 0) : back),
+               torn_after = line.known[3] && !is_whole(forth, line.known[1] ? line.step(1, 2) : forth,
+                                                       line.known[4] ? line.step(3, 4) : forth);
+    if (torn_before) line.known[1] = line.known[0] = false;
+    if (torn_after) line.known[3] = line.known[4] = false;
+  }
+
+  /// True if, by this step alone, two points may be on one body, and neither is much less certain than the
+  /// middle one: what is measured at an edge of the material tells nothing about the bend.
+  DIC_HOST_DEVICE bool moves_with(Index a, Index b, bool along_x) const {
+    const float most = 3 * own_sigma_;
+    if (!(points_.own_sigma(a) <= most && points_.own_sigma(b) <= most)) return false;
+    const ShapeParameters from = points_.shape(a), to = points_.shape(b);
+    const auto slope = [along_x](const ShapeParameters& s) {
+      return along_x ? components(s.ux, s.vx) : components(s.uy, s.vy);
+    };
+    return may_bend(components(to.u - from.u, to.v - from.v), slope(from), slope(to),
+                    static_cast<float>(at(b, along_x) - at(a, along_x)), own_sigma_ * own_sigma_);
+  }
+
+  /// True if all steps together do not tear the material between the middle point and one beside it.
+  /// across: difference of their displacements; here, there: that on the other side of each, in place of a
+  /// slope.
+  DIC_HOST_DEVICE bool is_whole(const Components& across, const Components& here,
+                                const Components& there) const {
+    return may_bend(across, here, there, 1, own_sigma_ * own_sigma_);
+  }
+
+  const Points& points_;
+  Index i_;
+  const MaterialAt& material_;
+  const NoiseModel& model_;
+  float own_sigma_;
+};
+
 /// The part of a squared bend that counts in sigma, px^2. Noise alone makes sigma more than a fifth larger at
 /// 1 point in 100 with order 1, and at 7 in 100 with order 2.
 DIC_HOST_DEVICE inline float bend_variance(float square, float noise_variance) {
@@ -410,16 +586,18 @@ DIC_HOST_DEVICE inline Components accumulated(const Covariance& before, const Co
   return {cross(before.uu - noise.uu, systematic.u), cross(before.vv - noise.vv, systematic.v)};
 }
 
-/// Standard deviations of a refined point. m: its position in the active reference; bend: see bend_at.
+/// Standard deviations of a refined point. m: its position in the active reference; bend: see bend_at;
+/// bend_of_all: see BendOfSteps.
 template <typename Refined>
 DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, const ShapeParameters& shape,
-                                 const NoiseModel& model, const Components& bend) {
+                                 const NoiseModel& model, const Components& bend,
+                                 const Components& bend_of_all = {}) {
   const LocalNoise noise = noise_around(point, shape, model);
   NoiseCovariance step = noise_covariance(point, shape, noise, model);
   const float by_noise = (step.of_images + step.of_gradients).larger(), misfit = noise.misfit * noise.misfit;
   step = {misfit * step.of_images, misfit * step.of_gradients};
   const Covariance before{m.variance_u, 0, m.variance_v};
-  const bool is_first = m.variance_u == 0 && m.variance_v == 0;
+  const bool is_first = !is_later(m);
   const Covariance all =
       is_first ? step.of_images + step.of_gradients : after_step(before, shape, step, model.radius);
   const Covariance now = step.of_images + step.of_gradients;
@@ -429,12 +607,20 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
   const float unit_u = point.unit_sigma_u, unit_v = point.unit_sigma_v;
   const Components edges{unit_u * unit_u * noise.edges_u, unit_v * unit_v * noise.edges_v};
   const Components camera = camera_variance(shape, {unit_u, unit_v}, now, model);
-  const Components systematic{bend_variance(bend.u, now.uu) + bias.u + edges.u + camera.u,
-                              bend_variance(bend.v, now.vv) + bias.v + edges.v + camera.v};
+  const Components other{bias.u + edges.u + camera.u, bias.v + edges.v + camera.v};
+  const Components systematic{bend_variance(bend.u, now.uu) + other.u,
+                              bend_variance(bend.v, now.vv) + other.v};
   const Components steps =
       is_first ? Components{} : accumulated(before.mapped_by(shape), step.of_images, systematic);
-  return {static_cast<float>(std::sqrt(all.uu + systematic.u + steps.u + least)),
-          static_cast<float>(std::sqrt(all.vv + systematic.v + steps.v + least)),
+  // In a single step, the bend of the displacements alone makes no point too uncertain: beside edges of the
+  // material, it is too rough for that. Over many steps, such points drift.
+  const float most = is_first ? 0.98F * kLargestSigma * kLargestSigma : HUGE_VALF;
+  const auto sigma = [least, most](float by_steps, float noise_now, float rest, float bend_square) {
+    const float together = noise_now + rest + bend_variance(bend_square, noise_now);
+    return static_cast<float>(std::sqrt(std::fmax(by_steps, std::fmin(together, most)) + least));
+  };
+  return {sigma(all.uu + systematic.u + steps.u, now.uu, other.u, bend_of_all.u),
+          sigma(all.vv + systematic.v + steps.v, now.vv, other.v, bend_of_all.v),
           static_cast<float>(std::sqrt(by_noise))};
 }
 
