@@ -50,6 +50,7 @@ __device__ void for_each_block(const CoarsePatterns& patterns, int pose, Product
 #pragma unroll
   for (int block = 0; block < kPatternBlocks; ++block) {
     const int last = begin[block + 1];
+#pragma unroll 4  // hides the latency of the loads
     for (int e = begin[block]; e < last; ++e) product(e, patterns.offsets[e]);
     end(block);
   }

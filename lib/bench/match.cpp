@@ -82,8 +82,8 @@ void judge(const MatchResult& result, const std::vector<ImageView>& templates, I
     const std::ptrdiff_t at =
         static_cast<const std::byte*>(cut.data) - static_cast<const std::byte*>(before.data);
     const double half = (cut.width - 1) / 2.0;
-    const double x = static_cast<double>(at % before.row_bytes) + half,
-                 y = static_cast<double>(at / before.row_bytes) + half;
+    const std::ptrdiff_t column = at % before.row_bytes, row = at / before.row_bytes;
+    const double x = static_cast<double>(column) + half, y = static_cast<double>(row) + half;
     const auto [u, v] = motion.at(x, y, 1);
     const double error = std::hypot(found.center_x - (x + u), found.center_y - (y + v));
     timing.error = std::max(timing.error, error);

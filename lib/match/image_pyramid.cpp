@@ -7,42 +7,60 @@ namespace {
 
 constexpr int kPadded = 128;  ///< columns beside the margin, which whole vectors reach
 
-CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int margin) {
+/// Sums of a row of a level.
+struct RowSums {
+  double values = 0, squares = 0;
+  bool has_mask = false;
+};
+
+/// Fills one row of an image whose mean is known.
+RowSums fill_row(const FloatImage& from, const FloatImage* mask, int y, CoarseImage& image) {
+  RowSums all;
+  const std::ptrdiff_t first = image.place(0, y);
+  double sum = 0, squares = 0, number = 0;
+  for (int x = 0; x < from.width; ++x) {
+    const bool counts = !mask || mask->row(y)[x] != 0;
+    all.has_mask |= !counts;
+    const float v = counts ? from.row(y)[x] - static_cast<float>(image.mean) : 0.0F;
+    image.values[first + x] = v;
+    image.squares[first + x] = v * v;
+    image.counts[first + x] = counts ? 1.0F : 0.0F;
+    image.sum[first + x] = static_cast<float>(sum);
+    image.sum_squares[first + x] = static_cast<float>(squares);
+    image.number[first + x] = static_cast<float>(number);
+    number += counts;
+    sum += v, squares += static_cast<double>(v) * v;
+  }
+  const std::ptrdiff_t behind = first + from.width, count = image.margin + kPadded;
+  std::fill_n(image.sum.begin() + behind, count, static_cast<float>(sum));
+  std::fill_n(image.sum_squares.begin() + behind, count, static_cast<float>(squares));
+  std::fill_n(image.number.begin() + behind, count, static_cast<float>(number));
+  all.values = sum, all.squares = squares;
+  return all;
+}
+
+CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int margin, core::ThreadPool& pool) {
   CoarseImage image;
   image.width = from.width, image.height = from.height, image.margin = margin;
   image.stride = from.width + 2 * margin + kPadded;
-  const std::size_t size = static_cast<std::size_t>(image.stride) * (from.height + 2 * margin);
-  for (auto* plane :
-       {&image.values, &image.squares, &image.counts, &image.sum, &image.sum_squares, &image.number})
-    plane->assign(size + kPadded, 0.0F);
-  double mean = 0;
-  for (const float v : from.values) mean += v;
-  mean /= static_cast<double>(std::max<std::size_t>(1, from.values.size()));
-  image.mean = mean;
-  for (int y = 0; y < from.height; ++y) {
-    const std::ptrdiff_t first = image.place(0, y);
-    double sum = 0, squares = 0, number = 0;
-    for (int x = 0; x < from.width; ++x) {
-      const bool counts = !mask || mask->row(y)[x] != 0;
-      image.has_mask |= !counts;
-      const float v = counts ? from.row(y)[x] - static_cast<float>(mean) : 0.0F;
-      image.values[first + x] = v;
-      image.squares[first + x] = v * v;
-      image.counts[first + x] = counts ? 1.0F : 0.0F;
-      image.sum[first + x] = static_cast<float>(sum);
-      image.sum_squares[first + x] = static_cast<float>(squares);
-      image.number[first + x] = static_cast<float>(number);
-      number += counts;
-      sum += v, squares += static_cast<double>(v) * v;
-    }
-    const std::ptrdiff_t behind = first + from.width, count = margin + kPadded;
-    std::fill_n(image.sum.begin() + behind, count, static_cast<float>(sum));
-    std::fill_n(image.sum_squares.begin() + behind, count, static_cast<float>(squares));
-    std::fill_n(image.number.begin() + behind, count, static_cast<float>(number));
+  const std::size_t size = static_cast<std::size_t>(image.stride) * (from.height + 2 * margin) + kPadded;
+  std::vector<float>* const planes[] = {&image.values, &image.squares,     &image.counts,
+                                        &image.sum,    &image.sum_squares, &image.number};
+  pool.parallel_for(std::ssize(planes), 1,
+                    [&](std::int64_t k, std::int64_t, int) { planes[k]->assign(size, 0.0F); });
+  std::vector<RowSums> rows(from.height);
+  core::for_each_row(pool, from.height, [&](int y) {
+    for (int x = 0; x < from.width; ++x) rows[y].values += from.row(y)[x];
+  });
+  double sum = 0;
+  for (const RowSums& row : rows) sum += row.values;
+  const double pixels = std::max(1.0, static_cast<double>(from.width) * from.height);
+  image.mean = sum / pixels;
+  core::for_each_row(pool, from.height, [&](int y) { rows[y] = fill_row(from, mask, y, image); });
+  for (const RowSums& row : rows) {
+    image.variance += row.squares / pixels;
+    image.has_mask |= row.has_mask;
   }
-  double squares = 0;
-  for (const float s : image.squares) squares += s;
-  image.variance = squares / std::max(1.0, static_cast<double>(image.width) * image.height);
   return image;
 }
 
@@ -76,11 +94,10 @@ void ImagePyramid::require_full(core::ThreadPool& pool) {
   if (levels_[0].values.empty()) levels_[0] = float_image(image_, pool);
 }
 
-const CoarseImage& ImagePyramid::coarse(int level, int margin) {
-  coarse_.resize(std::max<std::size_t>(coarse_.size(), level + 1));
-  if (!coarse_[level] || coarse_[level]->margin < margin)
-    coarse_[level] = coarse_image(levels_[level], mask(level), margin);
-  return *coarse_[level];
+const CoarseImage& ImagePyramid::coarse(int level, int margin, core::ThreadPool& pool) {
+  const auto known = coarse_.find(level);
+  if (known != coarse_.end() && known->second.margin >= margin) return known->second;
+  return coarse_[level] = coarse_image(levels_[level], mask(level), margin, pool);
 }
 
 }  // namespace dic::match

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <map>
 #include <vector>
 
 #include "match/pose_image.hpp"
@@ -19,13 +19,14 @@ class ImagePyramid {
   const ImageView& image() const { return image_; }
   const FloatImage& level(int level) const { return levels_[level]; }
   const FloatImage* mask(int level) const { return masks_.empty() ? nullptr : &masks_[level]; }
-  /// A level with at least this margin, which is kept. `require` it first.
-  const CoarseImage& coarse(int level, int margin);
+  /// A level with at least this margin, which stays until one with a wider margin is asked for. `require` it
+  /// first.
+  const CoarseImage& coarse(int level, int margin, core::ThreadPool& pool);
 
  private:
   ImageView image_;
   std::vector<FloatImage> levels_, masks_;
-  std::vector<std::optional<CoarseImage>> coarse_;  ///< by level
+  std::map<int, CoarseImage> coarse_;  ///< the key is the level
 };
 
 /// Pixels for bilinear sampling.

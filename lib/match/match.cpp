@@ -24,7 +24,7 @@ constexpr double kSamplingLoss = 0.25;
 /// Amount by which an exact copy's score may be too low: scores are floats from sums of rounded products.
 constexpr double kScoreRounding = 1e-6;
 /// Products at the coarsest level, per thread, from which a GPU is faster.
-constexpr double kGpuWork = 2e7;
+constexpr double kGpuWork = 2e6;
 /// Amount by which the quadratic through the surface may underestimate the score at the peak.
 constexpr double kEstimateError = 0.1;
 

@@ -37,7 +37,7 @@ struct CoarseSearch {
   const PoseTemplate* source = nullptr;
   const CoarsePoses* poses = nullptr;
   std::span<const int> wanted;              ///< poses, ascending
-  std::span<const CoarsePattern> patterns;  ///< by pose; those that are wanted are there, for `image`
+  std::span<const CoarsePattern> patterns;  ///< one per pose; made for `image` where wanted
   const CoarseImage* image = nullptr;
   CoarseRules rules;
   float threshold = 0;
@@ -49,7 +49,7 @@ struct CoarseSearch {
 /// A fit of one template at one level.
 struct LevelStart {
   const PoseTemplate* source = nullptr;
-  pose::Warp start;  ///< in pixels of the level
+  pose::Warp start;  ///< in pixels of this level
   RefinementPlan plan;
 };
 struct LevelFit {

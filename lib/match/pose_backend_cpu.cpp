@@ -6,8 +6,8 @@ namespace dic::match {
 namespace {
 
 constexpr int kTileRows = 32, kTileColumns = 62;  ///< places that one task searches
-constexpr int kPlaneRows = kTileRows + 2;         ///< with a border, which decides about local maxima
-constexpr int kPlaneColumns = 128;                ///< the tile, its border, whole vectors
+constexpr int kPlaneRows = kTileRows + 2;         ///< a tile and its border, which decides about local maxima
+constexpr int kPlaneColumns = 128;                ///< a tile, its border, whole vectors
 constexpr int kPlane = kPlaneRows * kPlaneColumns;
 
 /// Coarse scores of all wanted poses in one tile.

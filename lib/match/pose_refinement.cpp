@@ -10,7 +10,7 @@ namespace {
 using pose::Freedom;
 
 constexpr int kMostGroups = 200;  ///< groups of which standard deviations are made, roughly
-constexpr std::size_t kPartPixels = 64 * PixelList::kBlock;  ///< of a list that one thread takes
+constexpr std::size_t kPartPixels = 64 * PixelList::kBlock;  ///< pixels of a list that one thread takes
 constexpr double kLeastSigma = 2e-4;  ///< standard deviation that no fit is better than, px
 
 std::size_t part_count(const PixelList& pixels) {

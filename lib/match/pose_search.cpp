@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <numeric>
 #include <tuple>
@@ -117,13 +118,16 @@ double PoseSearch::threshold_at(int level) const {
   return options_.threshold * share;
 }
 
+/// Margin of the coarsest level of images, px.
+int PoseSearch::coarse_margin() const {
+  return static_cast<int>(std::ceil(std::ranges::max(poses_.scales) * template_.level(template_.top()).rim)) +
+         2;
+}
+
 /// The job of the coarsest level; its patterns are made if they are missing.
 CoarseSearch PoseSearch::coarse_search(ImagePyramid& pyramid, std::span<const int> wanted,
                                        const Effort& effort) {
-  const int level = template_.top();
-  const double largest = *std::ranges::max_element(poses_.scales);
-  const CoarseImage& image =
-      pyramid.coarse(level, static_cast<int>(std::ceil(largest * template_.level(level).rim)) + 2);
+  const CoarseImage& image = pyramid.coarse(template_.top(), coarse_margin(), pool_);
   if (pattern_stride_ != image.stride) patterns_.assign(poses_.count(), {});
   pattern_stride_ = image.stride;
   pool_.parallel_for(std::ssize(wanted), 1, [&](std::int64_t k, std::int64_t, int) {
@@ -147,22 +151,27 @@ CoarseSearch PoseSearch::coarse_search(ImagePyramid& pyramid, std::span<const in
 /// The best maxima as candidates.
 std::vector<PoseSearch::Candidate> PoseSearch::candidates_of(CoarseSearch& search) const {
   std::vector<CoarseMaximum>& found = search.found;
-  std::ranges::sort(found, [](const CoarseMaximum& a, const CoarseMaximum& b) {
+  const auto end = found.begin() + static_cast<std::ptrdiff_t>(std::min(found.size(), search.most));
+  std::ranges::partial_sort(found, end, [](const CoarseMaximum& a, const CoarseMaximum& b) {
     if (a.score != b.score) return a.score > b.score;
     return std::tie(a.y, a.x, a.pose) < std::tie(b.y, b.x, b.pose);
   });
-  if (found.size() > search.most) found.resize(search.most);
-  std::vector<Candidate> all;
-  for (const CoarseMaximum& m : found) {
-    const CoarseLine line = line_at(*search.image, patterns_[m.pose], m.x, m.y, search.rules);
-    const pose::Warp warp = pose::similarity(m.x, m.y, poses_.angle(m.pose), poses_.scale(m.pose));
-    all.push_back({.warp = pose::from_level(warp, template_.top()),
-                   .score = m.score,
-                   .gain = line.gain,
-                   .offset = line.offset,
-                   .angle = m.pose % poses_.turns(),
-                   .scale = m.pose / poses_.turns()});
-  }
+  found.erase(end, found.end());
+  std::vector<Candidate> all(found.size());
+  constexpr std::int64_t kLines = 32;  // that a thread takes
+  pool_.parallel_for(std::ssize(found), kLines, [&](std::int64_t begin, std::int64_t last, int) {
+    for (std::int64_t k = begin; k < last; ++k) {
+      const CoarseMaximum& m = found[k];
+      const CoarseLine line = line_at(*search.image, patterns_[m.pose], m.x, m.y, search.rules);
+      const pose::Warp warp = pose::similarity(m.x, m.y, poses_.angle(m.pose), poses_.scale(m.pose));
+      all[k] = {.warp = pose::from_level(warp, template_.top()),
+                .score = m.score,
+                .gain = line.gain,
+                .offset = line.offset,
+                .angle = m.pose % poses_.turns(),
+                .scale = m.pose / poses_.turns()};
+    }
+  });
   // The line of a part hides what does not fit at the first pose, also where only the pose is wrong: such
   // candidates are refined with all pixels as well.
   for (std::size_t k = 0, n = all.size(); k < n; ++k) {
@@ -179,19 +188,22 @@ namespace {
 
 /// True if two poses differ by about one unit at most. rim: of the template, px.
 bool is_same_pose(const pose::Warp& a, const pose::Warp& b, double rim, double unit) {
-  const double moved = std::hypot(a.center_x - b.center_x, a.center_y - b.center_y);
-  const double turned = std::hypot(a.xx - b.xx, a.yx - b.yx) * rim;
-  return moved < 1.5 * unit && turned < 2 * unit;
+  const double x = a.center_x - b.center_x, y = a.center_y - b.center_y;
+  if (x * x + y * y >= 1.5 * 1.5 * unit * unit) return false;
+  const double xx = (a.xx - b.xx) * rim, yx = (a.yx - b.yx) * rim;
+  return xx * xx + yx * yx < 4 * unit * unit;
 }
 
 }  // namespace
 
-/// Candidates that have come to the same pose as a better one are dropped. Those of all pixels and those of a
-/// part may have different optima near each other, which only the last level before full resolution rates.
-void PoseSearch::drop_duplicates(std::vector<Candidate>& candidates, int level) const {
+/// Keeps the best candidates, at most `most`, without those that have come to the same pose as a better one.
+/// Those of all pixels and those of a part may have different optima near each other, which only the last
+/// level before full resolution rates.
+void PoseSearch::keep_best(std::vector<Candidate>& candidates, int level, std::size_t most) const {
   const double unit = 1 << level, rim = template_.level(0).rim;
   std::vector<Candidate> kept;
   for (const Candidate& c : candidates) {
+    if (kept.size() == most) break;
     const bool is_known = std::ranges::any_of(kept, [&](const Candidate& k) {
       return (level <= 1 || c.of_all == k.of_all) && is_same_pose(c.warp, k.warp, rim, unit);
     });
@@ -232,15 +244,15 @@ void PoseSearch::take_fits(int level, std::span<const LevelFit> fits,
   const double least = threshold_at(level);
   const auto end = std::ranges::find_if(candidates, [&](const Candidate& c) { return !(c.score >= least); });
   candidates.erase(end, candidates.end());
-  drop_duplicates(candidates, level);
-  const std::size_t most = std::max(level == template_.top() ? 200 : 80, 3 * options_.max_matches);
-  if (candidates.size() > most) candidates.resize(most);
+  keep_best(candidates, level, std::max(level == template_.top() ? 200 : 80, 3 * options_.max_matches));
 }
 
 /// Refines the candidates of all runs at a level.
 void PoseSearch::refine_level(std::span<Run> runs, int level, const Setting& setting) {
   std::vector<LevelStart> starts;
+  std::vector<std::size_t> firsts;  // by run
   for (const Run& run : runs) {
+    firsts.push_back(starts.size());
     if (level > run.search->template_.top()) continue;
     RefinementPlan plan = run.search->plan_at(level, setting.limit);
     for (const Candidate& c : run.candidates) {
@@ -251,13 +263,11 @@ void PoseSearch::refine_level(std::span<Run> runs, int level, const Setting& set
   if (starts.empty()) return;
   std::vector<LevelFit> fits(starts.size());
   setting.backend.fit(level, starts, fits, setting.limit);
-  std::span<const LevelFit> rest = fits;
-  for (Run& run : runs) {
-    if (level > run.search->template_.top()) continue;
-    const std::size_t count = run.candidates.size();
-    run.search->take_fits(level, rest.first(count), run.candidates);
-    rest = rest.subspan(count);
-  }
+  setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
+    Run& run = runs[k];
+    if (level > run.search->template_.top()) return;
+    run.search->take_fits(level, std::span(fits).subspan(firsts[k], run.candidates.size()), run.candidates);
+  });
 }
 
 bool PoseSearch::is_in_range(const pose::Warp& warp) const {
@@ -650,6 +660,12 @@ std::vector<MatchResult> PoseSearch::find(std::span<Run> runs, const Setting& se
     top = std::max(top, level);
   }
   setting.backend.set_image(setting.image, top);
+  std::map<int, int> margins;  // by level: searches share one image, which must not change between them
+  for (const Run& run : runs) {
+    int& margin = margins[run.search->template_.top()];
+    margin = std::max(margin, run.search->coarse_margin());
+  }
+  for (const auto& [level, margin] : margins) setting.image.coarse(level, margin, setting.pool);
   std::vector<CoarseSearch> coarse;
   for (Run& run : runs) coarse.push_back(run.search->coarse_search(setting.image, run.wanted, effort));
   setting.backend.find_maxima(coarse, setting.limit);

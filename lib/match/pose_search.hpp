@@ -85,6 +85,7 @@ class PoseSearch {
   static std::vector<MatchResult> find(std::span<Run> runs, const Setting& setting, const Effort& effort);
   static void refine_level(std::span<Run> runs, int level, const Setting& setting);
   CoarsePoses coarse_poses() const;
+  int coarse_margin() const;
   CoarseSearch coarse_search(ImagePyramid& pyramid, std::span<const int> wanted, const Effort& effort);
   std::vector<Candidate> candidates_of(CoarseSearch& search) const;
   void take_fits(int level, std::span<const LevelFit> fits, std::vector<Candidate>& candidates) const;
@@ -110,7 +111,7 @@ class PoseSearch {
   std::vector<Candidate> next_batch(const std::vector<Candidate>& candidates, std::size_t& next,
                                     std::size_t most, const Match& pose,
                                     const std::vector<Match>& accepted) const;
-  void drop_duplicates(std::vector<Candidate>& candidates, int level) const;
+  void keep_best(std::vector<Candidate>& candidates, int level, std::size_t most) const;
   bool is_in_range(const pose::Warp& warp) const;
   double top_threshold() const;
   double threshold_at(int level) const;

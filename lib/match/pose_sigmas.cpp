@@ -21,19 +21,33 @@ constexpr double kStandsOut = 3;
 /// Pixels whose gradients depend on each other because of the filter that computes them.
 constexpr double kGradientPixels = 4;
 
-/// Derivatives of a pixel's grey value with respect to the free parameters, gain and offset, from the
-/// template's gradient or the image's.
-Terms derivatives(const Pixel& p, double gx, double gy, pose::Freedom freedom) {
-  const double terms[pose::kGeometric] = {gx, gy, p.xi * gx, p.eta * gx, p.xi * gy, p.eta * gy};
-  const int free = pose::parameters(freedom);
-  Terms of = Terms::Zero(free + 2);
-  for (int i = 0; i < free; ++i)
-    for (int term = 0; term < pose::kGeometric; ++term) of[i] += pose::basis(freedom, i, term) * terms[term];
-  of[free] = p.t, of[free + 1] = 1;
-  return of;
-}
-Terms of_template(const Pixel& p, pose::Freedom freedom) { return derivatives(p, p.tx, p.ty, freedom); }
-Terms of_image(const Pixel& p, pose::Freedom freedom) { return derivatives(p, p.ix, p.iy, freedom); }
+/// Derivatives of the pixels' grey values with respect to the free parameters, gain and offset.
+class Derivatives {
+ public:
+  explicit Derivatives(pose::Freedom freedom) : free_(pose::parameters(freedom)) {
+    for (int i = 0; i < free_; ++i)
+      for (int term = 0; term < pose::kGeometric; ++term) basis_[i][term] = pose::basis(freedom, i, term);
+  }
+  Terms of_template(const Pixel& p) const { return of(p, p.tx, p.ty); }
+  Terms of_image(const Pixel& p) const { return of(p, p.ix, p.iy); }
+
+ private:
+  /// From the gradient of the template or the image.
+  Terms of(const Pixel& p, double gx, double gy) const {
+    const double terms[pose::kGeometric] = {gx, gy, p.xi * gx, p.eta * gx, p.xi * gy, p.eta * gy};
+    Terms of(free_ + 2);
+    for (int i = 0; i < free_; ++i) {
+      double sum = 0;
+      for (int term = 0; term < pose::kGeometric; ++term) sum += basis_[i][term] * terms[term];
+      of[i] = sum;
+    }
+    of[free_] = p.t, of[free_ + 1] = 1;
+    return of;
+  }
+
+  int free_;
+  double basis_[pose::kGeometric][pose::kGeometric] = {};
+};
 
 /// Normal matrix and right-hand side of a group of pixels.
 struct GroupSums {
@@ -49,16 +63,17 @@ struct Sums {
 
 Sums sums_of(const FittedPixels& fitted, pose::Freedom freedom) {
   const int size = pose::parameters(freedom) + 2;
+  const Derivatives derivatives(freedom);
   const GroupSums empty{Normal::Zero(size, size), Terms::Zero(size)};
   Sums sums{{}, empty.matrix, empty.matrix};
   for (std::size_t k = 0; k < fitted.pixels.size(); ++k) {
     if (k % FittedPixels::kGroup == 0) sums.groups.push_back(empty);
     const Pixel& p = fitted.pixels[k];
     if (p.weight == 0) continue;
-    const Terms t = of_template(p, freedom), i = of_image(p, freedom);
-    sums.groups.back().matrix += p.weight * t * t.transpose();
+    const Terms t = derivatives.of_template(p), i = derivatives.of_image(p);
+    sums.groups.back().matrix.noalias() += p.weight * t * t.transpose();
     sums.groups.back().right += static_cast<double>(p.weight) * p.residual * t;
-    sums.mixed += p.weight * t * i.transpose();
+    sums.mixed.noalias() += p.weight * t * i.transpose();
   }
   for (const GroupSums& group : sums.groups) sums.all += group.matrix;
   return sums;
@@ -90,18 +105,26 @@ Matrix jackknife(const Sums& sums, int free) {
   return covariance;
 }
 
-/// Variance that the information about a motion has by chance.
-double chance(const FittedPixels& fitted, pose::Freedom freedom, const Reduced& mixed, const Vector& motion) {
-  const auto free = motion.size();
-  const Eigen::Vector2d row = mixed.rows.transpose() * motion, column = mixed.columns.transpose() * motion;
-  double sum = 0;
+/// Variances that the information about some motions, the columns, has by chance.
+std::vector<double> chances(const FittedPixels& fitted, pose::Freedom freedom, const Reduced& mixed,
+                            const Matrix& motions) {
+  const Derivatives derivatives(freedom);
+  const auto free = motions.rows();
+  const Eigen::MatrixXd rows = mixed.rows.transpose() * motions,
+                        columns = mixed.columns.transpose() * motions;
+  std::vector<double> sums(motions.cols(), 0.0);
   for (const Pixel& p : fitted.pixels) {
-    const Terms t = of_template(p, freedom), i = of_image(p, freedom);
-    const double of_t = motion.dot(t.head(free)) - row[0] * p.t - row[1];
-    const double of_i = motion.dot(i.head(free)) - column[0] * p.t - column[1];
-    sum += std::pow(p.weight * of_t * of_i, 2);
+    if (p.weight == 0) continue;
+    const Terms t = derivatives.of_template(p), i = derivatives.of_image(p);
+    for (Eigen::Index k = 0; k < motions.cols(); ++k) {
+      double of_t = -rows(0, k) * p.t - rows(1, k), of_i = -columns(0, k) * p.t - columns(1, k);
+      for (Eigen::Index j = 0; j < free; ++j) of_t += motions(j, k) * t[j], of_i += motions(j, k) * i[j];
+      const double product = p.weight * of_t * of_i;
+      sums[k] += product * product;
+    }
   }
-  return kGradientPixels * sum;
+  for (double& sum : sums) sum *= kGradientPixels;
+  return sums;
 }
 
 }  // namespace
@@ -120,9 +143,10 @@ std::optional<PoseScatter> scatter_of(const FittedPixels& fitted, pose::Freedom 
   // Step per unit of the right-hand side, along the axes: by the mixed products instead of the template's.
   const Matrix to_axes = axes.eigenvectors().transpose() * unit.asDiagonal() * plain.matrix;
   Matrix along = to_axes * scatter * to_axes.transpose();
+  const std::vector<double> variances =
+      chances(fitted, freedom, mixed, unit.asDiagonal() * axes.eigenvectors());
   for (int k = 0; k < free; ++k) {
-    const Vector motion = unit.asDiagonal() * axes.eigenvectors().col(k);
-    const double value = axes.eigenvalues()[k], variance = chance(fitted, freedom, mixed, motion);
+    const double value = axes.eigenvalues()[k], variance = variances[k];
     const bool is_loose = !(value > kStandsOut * std::sqrt(variance));
     const double certain = is_loose ? 0 : 1 / (value - variance / value);
     along.row(k) *= certain, along.col(k) *= certain;

@@ -118,6 +118,28 @@ TEST(Pose, AngleAndScaleAreMeasuredTogether) {
   }
 }
 
+TEST(Pose, TemplatesOfSeveralSizesAreFoundTogetherAsAlone) {
+  const Image image = scene({{.x = 150.3, .y = 110.8, .degrees = 130}}), whole = part_image();
+  const std::vector<ImageView> templates = {crop(whole, 8, 4, 36, 36), crop(whole, 4, 2, 48, 38), whole,
+                                            crop(whole, 0, 12, 56, 24), crop(whole, 10, 10, 24, 24)};
+  MatchOptions options = any_angle();
+  Matcher matcher(templates, options);
+  options.threads = 1;
+  Matcher alone(templates, options);
+  MatchResult one_by_one;
+  for (int k = 0; k < alone.templates(); ++k) one_by_one.add(alone.find_template(k, image));
+  const MatchResult together = matcher.find(image);
+  ASSERT_EQ(together.matches.size(), templates.size());
+  ASSERT_EQ(one_by_one.matches.size(), templates.size());
+  for (std::size_t k = 0; k < templates.size(); ++k) {
+    const Match &a = together.matches[k], &b = one_by_one.matches[k];
+    EXPECT_EQ(a.template_index, b.template_index);
+    EXPECT_EQ(a.center_x, b.center_x);
+    EXPECT_EQ(a.rotation_deg, b.rotation_deg);
+    EXPECT_EQ(a.score, b.score);
+  }
+}
+
 TEST(Pose, ARangeLeavesOtherAnglesOut) {
   const std::vector<Place> places = {{90.2, 110.4, 12, 1}, {220.5, 120.6, 100, 1}};
   const Image image = scene(places), wanted = part_image();

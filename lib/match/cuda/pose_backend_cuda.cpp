@@ -31,7 +31,7 @@ struct HostPatterns {
   std::vector<CoarsePatterns::Extent> extents;
   std::vector<float> t;
   std::vector<CoarsePatterns::Part> parts;  ///< [pose][part]
-  std::vector<float> contrast;              ///< by pose
+  std::vector<float> contrast;              ///< one per pose
   int reach = 0;
 
   void add(const CoarsePattern& pattern, std::ptrdiff_t stride) {
@@ -60,7 +60,7 @@ struct HostPatterns {
 };
 
 HostPatterns patterns_of(const PoseTemplate& source, const CoarsePoses& poses) {
-  constexpr std::ptrdiff_t kStride = 1 << 15;  // of no image: places can be told from offsets
+  constexpr std::ptrdiff_t kStride = 1 << 15;  // wider than any pattern, so that offsets tell places
   HostPatterns all;
   for (int p = 0; p < poses.count(); ++p)
     all.add(source.coarse_pattern(poses.angle(p), poses.scale(p), kStride), kStride);
@@ -95,7 +95,7 @@ class DevicePatterns {
   }
 
   int templates() const { return patterns_.templates; }
-  /// Those of some templates; first: whole lanes.
+  /// The patterns of some templates. first: a multiple of kLanes.
   CoarsePatterns some(int first, int count) const {
     CoarsePatterns some = patterns_;
     some.templates = count;
@@ -223,7 +223,7 @@ class CudaPoses final : public PoseBackend {
   void set_image(ImagePyramid& image, int top) override {
     const kernels::DeviceScope scope(device_);
     pyramid_.make(image, top, stream_);
-    on_cpu_->set_image(image, top);  // while the device works
+    on_cpu_->set_image(image, top);  // the device works meanwhile
   }
 
   void find_maxima(std::span<CoarseSearch> searches, const SearchLimit& limit) override {

@@ -48,13 +48,13 @@ struct ResidualLimit {
 };
 /// Far from the solution: 95 % efficiency for Gaussian noise.
 constexpr ResidualLimit kFarLimit{4.685, 0.35};
-/// Near the solution: 80 %. With the wider limit, what hides a part fits by chance at so many of its pixels
+/// Near the solution: 85 %. With the wider limit, what hides a part fits by chance at so many of its pixels
 /// that it moves the pose by many standard deviations.
-constexpr ResidualLimit kNearLimit{3, 0.35};
+constexpr ResidualLimit kNearLimit{3.44, 0.35};
 constexpr float kFits = 0.05F;       ///< least weight of a pixel that fits
 constexpr double kLoss = 0.02;       ///< loss of quality by which a step is bad
 constexpr double kLeastShare = 0.2;  ///< share of a bad step below which no shorter one is tried
-constexpr int kMedianPixels = 1024;  ///< pixels of which the median residual is taken, at most twice as many
+constexpr int kMedianPixels = 512;   ///< pixels of which the median residual is taken, at most twice as many
 
 /// Distance between the pixels of which the median residual is taken.
 DIC_HOST_DEVICE inline int median_stride(int pixels) {
