@@ -73,10 +73,14 @@ cv::Mat reduced(const ImageView& image, int reduction) {
 /// The strongest features where `mask` is not zero. SIFT's own limit would also count features elsewhere.
 Features features_of(const cv::Mat& image, const cv::Mat& mask, int most) {
   Features out;
-  const auto sift = cv::SIFT::create(0, 3, kContrast);
-  sift->detect(image, out.points, mask);
+  // Descriptors of all features cost less than a second scale space for those of the strongest.
+  cv::SIFT::create(0, 3, kContrast)->detectAndCompute(image, mask, out.points, out.descriptors);
+  if (std::ssize(out.points) <= most) return out;
+  for (std::size_t k = 0; k < out.points.size(); ++k) out.points[k].class_id = static_cast<int>(k);
   cv::KeyPointsFilter::retainBest(out.points, most);
-  if (std::ssize(out.points) >= kFewestMatches) sift->compute(image, out.points, out.descriptors);
+  cv::Mat strongest;
+  for (const cv::KeyPoint& point : out.points) strongest.push_back(out.descriptors.row(point.class_id));
+  out.descriptors = strongest;
   return out;
 }
 Features features_of(const cv::Mat& image, int most) {

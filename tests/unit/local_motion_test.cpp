@@ -119,12 +119,12 @@ TEST(LocalMotion, NothingIsFoundWhereNothingIs) {
 }
 
 TEST(LocalMotion, AFinderAnswersEveryQuestionAsANewOneDoes) {
-  const SynthOptions synth = speckle(400, 1.7, turned(20, 1, 1));
+  const SynthOptions synth = speckle(200, 1.7, turned(20, 1, 1));
   const Image reference = synth_frame(synth, 0), current = synth_frame(synth, 1),
               all = everywhere(synth.size), none(synth.size, ScalarType::u8);
   features::MotionFinder finder(reference, current);
   EXPECT_TRUE(finder.find(none, features::Stretch::small).empty());
-  for (const auto stretch : {features::Stretch::small, features::Stretch::large, features::Stretch::small}) {
+  for (const auto stretch : {features::Stretch::small, features::Stretch::large}) {
     const auto again = finder.find(all, stretch),
                anew = features::MotionFinder(reference, current).find(all, stretch);
     ASSERT_EQ(again.size(), anew.size());
