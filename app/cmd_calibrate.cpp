@@ -47,23 +47,29 @@ void add_options(CLI::App& command, CalibrateFlags& flags) {
   command
       .add_option("--left", flags.stereo.left,
                   "Images of the left of two cameras: at least 3, better 15, in which both see the target")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->default_str("");
   command.add_option("--right", flags.stereo.right, "Images of the right camera, in the same order")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->default_str("");
   add_choice(command, "--pattern", target.pattern,
              "Pattern of the target; acircles: every second row of circles is shifted; rings: dots, three of "
              "them with holes");
-  command.add_option(
-      "--columns", target.columns,
-      "Inner corners of a checkerboard, circles, or squares of a ChArUco board, in a row; rings: "
-      "not needed");
-  command.add_option("--rows", target.rows, "Inner corners, circles or squares in a column");
+  command
+      .add_option("--columns", target.columns,
+                  "Inner corners of a checkerboard, circles, or squares of a ChArUco board, in a row; rings: "
+                  "not needed")
+      ->default_str("");
+  command.add_option("--rows", target.rows, "Inner corners, circles or squares in a column")->default_str("");
   command
       .add_option("--square", target.square_mm,
                   "Side of a square; circles, rings: distance between neighbours; acircles: distance between "
                   "rows")
-      ->type_name("MM");
-  command.add_option("--marker", target.marker_mm, "charuco: side of a marker")->type_name("MM");
+      ->type_name("MM")
+      ->default_str("");
+  command.add_option("--marker", target.marker_mm, "charuco: side of a marker")
+      ->type_name("MM")
+      ->default_str("");
   command.add_option("--dictionary", target.dictionary, "charuco: dictionary of the markers")
       ->type_name("NAME");
   add_choice(command, "--model", flags.job.model,
@@ -76,7 +82,8 @@ void add_options(CLI::App& command, CalibrateFlags& flags) {
       .add_option(
           "--check-distance", flags.stereo.check_distance_mm,
           "Two cameras: measured distance of the outermost corners or circles of a row, to check --square")
-      ->type_name("MM");
+      ->type_name("MM")
+      ->default_str("");
   command
       .add_option(
           "--import", flags.imported,

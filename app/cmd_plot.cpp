@@ -87,7 +87,8 @@ void add_content(CLI::App& command, PlotFlags& flags) {
           "Range of the colours, in the unit of the field; default: 0.5th to 99.5th percentile of all frames")
       ->delimiter(',')
       ->expected(2)
-      ->type_name("MIN,MAX");
+      ->type_name("MIN,MAX")
+      ->default_str("");
   command.add_flag("--own-range", job.own_range,
                    "Choose a range for every frame, instead of one for the sequence");
   add_choice(command, "--strain-unit", job.strain_unit, "Unit of strains, also in --range");
@@ -105,7 +106,8 @@ void add_content(CLI::App& command, PlotFlags& flags) {
                   "Heading above the image: auto (name, time or number), none, or a text")
       ->type_name("TEXT");
   command.add_option("--images", job.images, "Frames, if they are no longer where dic track read them")
-      ->type_name("FILE ...");
+      ->type_name("FILE ...")
+      ->default_str("");
   command.add_flag("--no-image", flags.no_image, "Draw the field on white, without the image");
 }
 

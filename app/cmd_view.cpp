@@ -78,7 +78,8 @@ void run_view(const ViewFlags& flags) {
 
 void add_view(CLI::App& app) {
   auto flags = std::make_shared<ViewFlags>();
-  CLI::App* command = app.add_subcommand("view", "Set up, run and explore a measurement in the browser");
+  CLI::App* command = app.add_subcommand(
+      "view", "Set up, run and explore a measurement in the browser; find templates, calibrate cameras");
   command->option_defaults()->always_capture_default();
   command
       ->add_option(

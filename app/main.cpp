@@ -74,8 +74,11 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-/// Suggestion for the first option that the command does not have; empty if it has them all.
-std::string suggested_option(const CLI::App& command, const std::vector<std::string>& arguments) {
+/// Suggestion for the command's own command, if that was typed wrongly, or else for the first option that it
+/// does not have; empty if it has them all.
+std::string suggested_word(const CLI::App& command, const std::vector<std::string>& arguments) {
+  if (arguments.size() > 1 && !arguments[1].starts_with('-') && !command_names(command).empty())
+    return suggestion(arguments[1], command_names(command));
   const std::vector<std::string> names = option_names(command);
   for (const std::string& argument : arguments) {
     const std::string name = argument.substr(0, argument.find('='));
@@ -95,7 +98,7 @@ int explain(const CLI::App& app, const CLI::ParseError& error, const std::vector
         "\"" + first + "\" is not a command" + suggestion(first, command_names(app)) + ": " + choice + ".",
         wrong_usage);
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  const std::string hint = is_extra && !found.empty() ? suggested_option(*found.front(), arguments) : "";
+  const std::string hint = is_extra && !found.empty() ? suggested_word(*found.front(), arguments) : "";
   return fail(
       std::string(error.what()) + hint + "; see dic " + (found.empty() ? "" : first + " ") + "--help.",
       wrong_usage);
@@ -182,7 +185,9 @@ int main(int argc, char** argv) {
   } catch (const dic::Error& e) {
     return fail(e.what(), failed);
   } catch (const std::bad_alloc&) {
-    return fail("Not enough memory: use a larger --step or a smaller region of interest.", failed);
+    return fail(
+        "Not enough memory: use smaller images or, to measure fields, a larger --step or a smaller region.",
+        failed);
   } catch (const std::system_error& e) {
     const bool is_thread = e.code() == std::errc::resource_unavailable_try_again;
     return fail(is_thread ? "The system starts no more threads: use a smaller --threads, or raise its limits."

@@ -33,7 +33,7 @@ template <typename Enum>
 Enum choice_in(const Json& json, const char* name) {
   const std::string text = text_in(json, name);
   const auto value = from_name<Enum>(text);
-  if (!value) throw UsageError("There is no " + std::string(name) + " \"" + text + "\" of a calibration.");
+  if (!value) throw UsageError("A calibration has no such " + std::string(name) + ".");
   return *value;
 }
 
@@ -86,8 +86,7 @@ Json answer_of(const Calibration& found) {
   for (const CalibrationImage& image : found.images) images.push_back(image_json(image));
   if (const auto& plane = found.plane) {
     images.push_back(image_json(plane->image));
-    facts.push_back(
-        {"scale in the middle", formatted("%.5g mm/px", Camera(found.camera).scale_mm_per_px())});
+    facts.push_back({"scale in the middle", formatted("%.5g mm/px", Camera(found.camera).scale_mm_per_px())});
     facts.push_back({"specimen, residuals", formatted("%.4f mm", plane->rms_mm)});
     if (std::isfinite(plane->tilt_deg))
       facts.push_back({"specimen, tilt", formatted("%.2f°", plane->tilt_deg)});

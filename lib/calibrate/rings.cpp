@@ -239,7 +239,7 @@ std::vector<GridDot> find_ring_grid(const cv::Mat& grey) {
   for (const bool is_bright : {false, true})
     for (const int parts : {8, 20, 4}) {
       const cv::Mat image = is_bright ? cv::Mat(255 - grey) : grey;
-      auto grid = dark_grid(image, side / parts | 1);
+      auto grid = dark_grid(image, std::max(3, side / parts | 1));
       if (grid.size() > best.size()) best = std::move(grid);
       if (best.size() >= 30) return best;
     }

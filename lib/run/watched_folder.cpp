@@ -25,7 +25,9 @@ namespace dic {
 std::vector<std::string> WatchOptions::validate() const {
   std::vector<std::string> found;
   std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored))
+  if (folder.empty())
+    found.push_back("No folder was given: name the one into which the images come.");
+  else if (!std::filesystem::is_directory(folder, ignored))
     found.push_back(folder.string() + " is not a folder: name the one into which the images come.");
   if (until < 0) found.push_back("The number of frames must not be negative (0 = any number).");
   for (const double seconds : {idle, patience})

@@ -148,7 +148,7 @@ class CalibrationTest(BrowserTest):
         target = {"pattern": "checkerboard", "columns": 9, "rows": 6, "square_mm": 6}
         self.assertEqual(refused("api/calibrate", {"target": target, "model": "brown"}), "Choose images of the target first.")
         self.assertEqual(refused("api/calibrate", {"target": {**target, "pattern": "stripes"}, "model": "brown"}),
-                         'There is no pattern "stripes" of a calibration.')
+                         'A calibration has no such pattern.')
         self.assertEqual(refused("api/keep-camera", {"path": "camera.json"}), "There is no calibration yet: calibrate first.")
         self.assertIn("/etc", refused("api/targets", {"left": "/etc"}))
         self.assertEqual(refused("api/targets", {"left": 3}), 'The page sent a "left" that is no text.')

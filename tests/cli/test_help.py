@@ -53,6 +53,7 @@ class HelpTest(ProgramTest):
         self.assertIn("Usage: dic bench track", self.text("help", "bench", "track"))
         self.refuse(2, ["nothing", "not a command"], "help", "nothing")
         self.refuse(2, ['"trakc" is not a command (did you mean track?)'], "trakc")
+        self.refuse(2, ["corelate (did you mean correlate?)"], "bench", "corelate")
         for typed, meant in (("--stepp", "--step"), ("--subset-size", "--subset"), ("--strain-windw=9", "--strain-window")):
             self.refuse(2, [f"did you mean {meant}?"], "track", "a.png", typed)
         done = self.dic("track", "a.png", "--zzzzzz")

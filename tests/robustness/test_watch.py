@@ -345,7 +345,8 @@ class WatchTest(ProgramTest):
         program.wait(timeout=60)
         self.assertEqual(program.returncode, 130)
         self.assertIn("No image came", program.stderr.read())
-        self.refuse(2, ["is not a folder"], "watch", "nowhere")
+        self.refuse(2, ["nowhere is not a folder"], "watch", "nowhere")
+        self.refuse(2, ["No folder was given"], "watch")
         self.refuse(2, ["watched"], "watch", "camera", "-o", "camera")
 
 

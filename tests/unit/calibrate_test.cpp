@@ -312,6 +312,20 @@ TEST_F(Calibrate, RefusesWhatGivesNoCamera) {
   EXPECT_TRUE((Target{TargetPattern::charuco, 8, 6, 5, 3}.validate().empty()));
 }
 
+TEST_F(Calibrate, FindsNothingInTinyImages) {
+  std::mt19937 random(3);
+  for (const TargetPattern pattern : {TargetPattern::checkerboard, TargetPattern::circles,
+                                      TargetPattern::acircles, TargetPattern::charuco, TargetPattern::rings})
+    for (const Size size :
+         {Size{1, 1}, Size{40, 1}, Size{3, 70}, Size{15, 15}, Size{16, 16}, Size{23, 17}, Size{33, 40}}) {
+      Image noise(size, ScalarType::u8);
+      for (int y = 0; y < size.height; ++y)
+        for (int x = 0; x < size.width; ++x)
+          noise.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(random() % 256);
+      EXPECT_TRUE(find_target(noise, {pattern, 4, 3, 5, 3}).empty());
+    }
+}
+
 TEST_F(Calibrate, TakesBrightCirclesAndSixteenBits) {
   Image image = render(kLens, kFlat, kCircles, 1, 1), deep(kImage, ScalarType::u16);
   for (int y = 0; y < kImage.height; ++y)
