@@ -55,17 +55,99 @@ struct Displacements {
   std::vector<std::uint8_t> usable;
 };
 
+/// The polynomials at nodes whose windows are complete. There the terms of the polynomial are orthogonal, but
+/// for the mean, and products of functions of the row and of the column, so that each costs two sums over a
+/// side of the window instead of one over its area.
+class CompleteFit {
+ public:
+  CompleteFit(const Grid& grid, int window, core::ThreadPool& pool)
+      : nx_(grid.nx), ny_(grid.ny), half_(window / 2), pool_(pool) {
+    for (int i = -half_; i <= half_; ++i) {
+      const double square = double(i) * i - (double(window) * window - 1) / 12;
+      squares_.push_back(square);
+      line_norm_ += double(window) * i * i, square_norm_ += window * square * square;
+      mixed_norm_ += double(i) * i;
+    }
+    mixed_norm_ *= mixed_norm_;
+  }
+
+  std::vector<LocalMotion> of(const Displacements& data) const {
+    std::vector<LocalMotion> motions(data.usable.size());
+    const Rows u = rows_of(data.u, data.usable), v = rows_of(data.v, data.usable);
+    pool_.parallel_for(ny_, kRowsPerTask, [&](std::int64_t first, std::int64_t last, int) {
+      for (std::int64_t j = std::max<std::int64_t>(first, half_);
+           j < std::min<std::int64_t>(last, ny_ - half_); ++j)
+        for (int i = half_; i < nx_ - half_; ++i)
+          if (const std::size_t k = static_cast<std::size_t>(j) * nx_ + i; is_complete(u, k))
+            motions[k] = {polynomial(u, k), polynomial(v, k), true, true};
+    });
+    return motions;
+  }
+
+ private:
+  /// Sums over the row of a window: plain, with the distance from its centre, with its square.
+  struct Rows {
+    std::vector<double> plain, line, square;
+    std::vector<std::uint8_t> complete;
+  };
+
+  Rows rows_of(const NodeValues<double>& values, const std::vector<std::uint8_t>& usable) const {
+    const std::size_t nodes = usable.size();
+    Rows rows{std::vector<double>(nodes), std::vector<double>(nodes), std::vector<double>(nodes),
+              std::vector<std::uint8_t>(nodes)};
+    pool_.parallel_for(ny_, kRowsPerTask, [&](std::int64_t first, std::int64_t last, int) {
+      for (std::int64_t j = first; j < last; ++j)
+        for (int i = half_; i < nx_ - half_; ++i) {
+          const std::size_t k = static_cast<std::size_t>(j) * nx_ + i;
+          const std::uint8_t* const near = usable.data() + k - half_;
+          if (!std::all_of(near, near + 2 * half_ + 1, [](std::uint8_t is) { return is != 0; })) continue;
+          rows.complete[k] = 1;
+          for (int d = -half_; d <= half_; ++d) {
+            const double value = values[k + d];
+            rows.plain[k] += value, rows.line[k] += d * value, rows.square[k] += squares_[d + half_] * value;
+          }
+        }
+    });
+    return rows;
+  }
+
+  bool is_complete(const Rows& rows, std::size_t k) const {
+    for (int d = -half_; d <= half_; ++d)
+      if (!rows.complete[k + static_cast<std::ptrdiff_t>(d) * nx_]) return false;
+    return true;
+  }
+
+  Quadratic polynomial(const Rows& rows, std::size_t k) const {
+    Quadratic q;
+    for (int d = -half_; d <= half_; ++d) {
+      const std::size_t at = k + static_cast<std::ptrdiff_t>(d) * nx_;
+      q.di += rows.line[at], q.dj += d * rows.plain[at];
+      q.ii += rows.square[at], q.ij += d * rows.line[at], q.jj += squares_[d + half_] * rows.plain[at];
+    }
+    q.di /= line_norm_, q.dj /= line_norm_, q.ij /= mixed_norm_;
+    q.ii *= 2 / square_norm_, q.jj *= 2 / square_norm_;
+    return q;
+  }
+
+  int nx_, ny_, half_;
+  core::ThreadPool& pool_;
+  std::vector<double> squares_;
+  double line_norm_ = 0, square_norm_ = 0, mixed_norm_ = 0;
+};
+
+/// The polynomials at all usable nodes; their values at the centre are not filled.
 std::vector<LocalMotion> local_motions(const Grid& grid, const Displacements& data, int window,
                                        core::ThreadPool& pool) {
-  std::vector<LocalMotion> motions(data.usable.size());
+  std::vector<LocalMotion> motions = CompleteFit(grid, window, pool).of(data);
   pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t first, std::int64_t last, int) {
     LocalFit fit(grid.nx, grid.ny, window, 2);
     for (std::int64_t j = first; j < last; ++j)
       for (int i = 0; i < grid.nx; ++i) {
         const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
-        if (!data.usable[k] || !fit.place(data.usable, i, static_cast<int>(j))) continue;
+        if (!data.usable[k] || motions[k].is_known || !fit.place(data.usable, i, static_cast<int>(j)))
+          continue;
         motions[k] = {fit.fit([&](std::size_t n) { return data.u[n]; }),
-                      fit.fit([&](std::size_t n) { return data.v[n]; }), true, fit.is_complete()};
+                      fit.fit([&](std::size_t n) { return data.v[n]; }), true, false};
       }
   });
   return motions;
@@ -97,6 +179,15 @@ void spread_bends(const Grid& grid, int most_steps, std::vector<LocalMotion>& mo
     }
     front = std::move(next);
   }
+}
+
+/// The second derivatives of wide windows at usable nodes: those of the nearest complete window.
+std::vector<LocalMotion> wide_bends(const Grid& grid, const Displacements& data, int window,
+                                    core::ThreadPool& pool) {
+  std::vector<LocalMotion> motions = CompleteFit(grid, window, pool).of(data);
+  for (std::size_t k = 0; k < motions.size(); ++k) motions[k].is_known = data.usable[k] != 0;
+  spread_bends(grid, window, motions);
+  return motions;
 }
 
 bool is_order_1(const Field& field, const MeasuredSubsets& subsets, std::size_t k) {
@@ -188,8 +279,7 @@ NeighbourSummary subtract_bends(Field& field, const MeasuredSubsets& subsets, co
     has_order_1 = has_order_1 || is_order_1(field, subsets, k);
   }
   if (!has_order_1) return summary;
-  std::vector<LocalMotion> smooth = local_motions(grid, data, filter.wide, pool);
-  spread_bends(grid, filter.wide, smooth);
+  const std::vector<LocalMotion> smooth = wide_bends(grid, data, filter.wide, pool);
   const auto bias = [&](const LocalMotion& motion, std::size_t k) -> Eigen::Vector2d {
     const Eigen::Matrix2d map = summary.maps[k].cast<double>();
     return bias_of(motion.u, motion.v, map, responses[k]) / (step * step);
