@@ -24,6 +24,8 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kFakeId = "Fake_1";
 /// Names of cameras without hardware: one that sees a plane, and two that see a specimen in space.
 constexpr std::string_view kFake = "fake", kFakeLeft = "fake-left", kFakeRight = "fake-right";
+/// Side of the largest frame of a fake camera in px: larger ones take minutes to render.
+constexpr int kLargestFake = 4096;
 /// Silence of a camera after which it is asked whether it is still there.
 constexpr std::chrono::seconds kSilence{2};
 
@@ -289,6 +291,9 @@ class AravisCamera final : public LiveCamera {
   }
 
   void show_speckle() {
+    if (size_.width > kLargestFake || size_.height > kLargestFake)
+      throw UsageError("The fake camera has at most " + std::to_string(kLargestFake) + " x " +
+                       std::to_string(kLargestFake) + " px: choose a smaller region.");
     speckle_ = std::make_unique<MovingSpeckle>(
         name_ == kFake ? MovingSpeckle(size_) : frames_of_specimen(size_, name_ == kFakeLeft ? 0 : 1));
     filler_.reset(lib_.arv_fake_camera_new("filler"));

@@ -141,7 +141,10 @@ struct PoseCase {
   bool masked = false, image_mask = false, polarity = false, narrow = false;
 };
 
-class PosesOn : public testing::TestWithParam<PoseCase> {};
+class PosesOn : public testing::TestWithParam<PoseCase> {
+ protected:
+  void SetUp() override { test::skip_without_device_of("cuda"); }
+};
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, PosesOn,
@@ -157,7 +160,6 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(PosesOn, CudaAgreesWithTheCpu) {
-  test::skip_without_device_of("cuda");
   const PoseCase& c = GetParam();
   const Image before = turned_speckle(c.width, c.height, c.blob, 3, 0, 1);
   const Image after = turned_speckle(c.width, c.height, c.blob, 3, c.degrees, c.scale);
@@ -196,21 +198,25 @@ TEST_P(PosesOn, CudaAgreesWithTheCpu) {
   expect_same_poses(gpu, cpu);
 }
 
-TEST(Poses, OfOneTemplateOfSeveralAreThoseOfAll) {
-  test::skip_without_device_of("cuda");
+class PosesOfOne : public MatchOn {};
+
+TEST_P(PosesOfOne, OfSeveralTemplatesAreThoseOfAll) {
   const Image before = turned_speckle(300, 300, 4, 8, 0, 1), after = turned_speckle(300, 300, 4, 8, 66, 1);
   const std::vector<ImageView> templates = {
       part_of(before, 100, 110, 44, 44), part_of(before, 150, 90, 44, 44), part_of(before, 120, 150, 60, 30),
       part_of(before, 110, 120, 50, 42)};
   MatchOptions options;
   options.rotation_range = {-180, 180};
-  options.device = "cuda";
+  options.device = GetParam();
   Matcher matcher(templates, options);
   MatchResult one_by_one;
   for (int k = 0; k < matcher.templates(); ++k) one_by_one.add(matcher.find_template(k, after));
   ASSERT_EQ(one_by_one.matches.size(), templates.size());
   expect_same_poses(matcher.find(after), one_by_one);
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, PosesOfOne, testing::Values("cpu", "cuda"),
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace dic

@@ -146,6 +146,7 @@ class FakeCameraTest(LiveTest):
         self.assertEqual(float(start["settings"]["gain"]["actual"]), 3)
         self.refuse(2, ["no feature Sharpness"], "live", "--camera", "fake", "--set", "Sharpness=3", "-o", "a")
         self.refuse(2, ["pixel format Mono7"], "live", "--camera", "fake", "--format", "Mono7", "-o", "a")
+        self.refuse(2, ["at most 4096 x 4096 px"], "live", "--camera", "fake", "--region", "0,0,9999,9999", "-o", "a")
         self.refuse(2, ["--until"], "live", "--camera", "fake", "--until", "soon")
         self.refuse(2, ["No camera was named"], "live", "--until", "5")
 

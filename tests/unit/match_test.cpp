@@ -280,7 +280,7 @@ TEST(Match, SaysWhatIsWrong) {
   broken.row<float>(4)[4] = std::nanf("");
   EXPECT_NE(usage_message([&] { find_one(broken, image, options); }).find("NaN"), std::string::npos);
   MatchOptions extreme = options;
-  extreme.scales = {1e-3, 1e9};
+  extreme.scales = {0.01, 100};
   EXPECT_NE(usage_message([&] { find_one(crop(image, 0, 0, 9, 9), image, extreme); }).find("does not fit"),
             std::string::npos);
   MatchOptions wrong = options;
