@@ -38,7 +38,7 @@ Session& session() {
     job.options.threads = 1;
     job.pictures = Pictures::none;
     track_files(job);
-    return Session({.frames = job.frames, .result = job.output});
+    return Session({.frames = job.frames, .result = job.output, .settings = {}});
   }();
   return session;
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "support/speckle.hpp"
@@ -134,6 +135,26 @@ TEST(LostMemory, APlateThatComesBackIsFoundAgain) {
   for (; frames <= kFramesBetweenTries && found < right - 10; ++frames)
     found = next(9 + frames, false).second;
   EXPECT_GE(found, right - 10) << "within " << frames << " frames";
+}
+
+TEST(LostMemory, ADamagedStateIsRefused) {
+  TrackOptions options;
+  options.refine.subset = 21;
+  options.step = 8;
+  options.threads = 1;
+  options.device = "cpu";
+  options.keep_state = true;
+  Sequence sequence(options, plates(0, false).view(), {});
+  const Image image = plates(1, false);
+  const std::vector<std::byte> state = sequence.measure(sequence.take(image.view()), {})->fetch().state;
+  ASSERT_GT(state.size(), sizeof(LostMemory));
+  EXPECT_TRUE(sequence.restore(state, {}));
+  for (const std::int64_t value : {std::int64_t{-1}, std::int64_t{1} << 40, -(std::int64_t{1} << 60)})
+    for (std::size_t k = 0; k < sizeof(LostMemory) / sizeof value; ++k) {
+      std::vector<std::byte> damaged = state;
+      std::memcpy(damaged.data() + k * sizeof value, &value, sizeof value);
+      EXPECT_FALSE(sequence.restore(damaged, {})) << "number " << k << " is " << value;
+    }
 }
 
 }  // namespace

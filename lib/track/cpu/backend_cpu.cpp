@@ -77,6 +77,13 @@ bool makes_sense(const MaterialPoint& point) {
          std::ranges::all_of(std::array{point.u, point.v, point.dx, point.dy}, is_small);
 }
 
+bool makes_sense(const LostMemory& memory, std::int64_t points) {
+  const auto counts = [points](std::int64_t value) { return value >= 0 && value <= points; };
+  return counts(memory.unpredicted) && counts(memory.not_found) && counts(memory.by_features) &&
+         memory.frames >= 0 && memory.frames < kFramesBetweenTries &&
+         (memory.is_due == 0 || memory.is_due == 1);
+}
+
 bool lies_in(Size image, int x, int y) { return x >= 0 && y >= 0 && x < image.width && y < image.height; }
 
 struct HostPositions final : PointPositions {
@@ -122,7 +129,10 @@ core::RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::i
   if (state.size() != sizeof memory + last.size() * sizeof(RefinedPoint)) return {};
   std::memcpy(last.data(), state.data() + sizeof memory, last.size() * sizeof(RefinedPoint));
   if (!std::ranges::all_of(last, [](const RefinedPoint& point) { return makes_sense(point); })) return {};
-  std::memcpy(&memory, state.data(), sizeof memory);
+  LostMemory saved;
+  std::memcpy(&saved, state.data(), sizeof saved);
+  if (!makes_sense(saved, points)) return {};
+  memory = saved;
   return last;
 }
 
