@@ -104,6 +104,7 @@ void replace_dataset(hid_t file, const std::string& name, const Change& change) 
 
 void replace_element(hid_t file, const std::string& name, const Change& change) {
   const Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (H5Dget_storage_size(dataset) == 0) return;  // HDF5 1.10.8 may crash when it writes the first element
   const Handle all(H5Dget_space(dataset), H5Sclose), one(H5Screate(H5S_SCALAR), H5Sclose);
   hsize_t size[8] = {}, at[8] = {};
   const int rank = H5Sget_simple_extent_ndims(all);
