@@ -13,7 +13,7 @@ constexpr int bin_count = 256;  // of a byte
 constexpr int most_medians = 2 * pose::kMedianPixels;
 static_assert(PosePixels::kPadding % threads == 0);
 
-/// What the threads of a block share, beside the grey values.
+/// Shared memory of a block for the fit of one candidate, without the grey values.
 struct Shared {
   double score_sums[warps][6];
   double product_sums[warps][pose::kProducts + 1];

@@ -197,7 +197,7 @@ struct TestPlane {
       for (int x = 0; x < w; ++x) {
         if (masked && (x - 20) * (x - 20) + (y - 15) * (y - 15) < 60) continue;
         counts[place(x, y)] = 1;
-        // Without contrast at the right.
+        // The right part of the image has no contrast.
         values[place(x, y)] = x > w - 14 ? 3.0F : 20 * normal(random);
       }
   }
@@ -345,7 +345,7 @@ void check_peaks(const kernels::CoarseNeighbours& neighbours, int templates, int
   for (const CoarsePeak& p : on_host(peaks, found, stream))
     got.insert({p.template_index - kFirst, p.pose, p.x, p.y, p.score});
   EXPECT_EQ(static_cast<int>(got.size()), found);
-  // Of each template, the highest ones.
+  // Each template keeps its highest peaks.
   for (int k = 0; k < templates; ++k) {
     std::vector<float> wanted, is_there;
     for (const Peak& p : all)

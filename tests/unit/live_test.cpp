@@ -453,7 +453,7 @@ TEST(LiveStream, MeasuresOnlyWhatExtensometersNeed) {
   }
 }
 
-/// What happens to the frame of a trigger.
+/// Fate of the frame that a trigger asks for.
 enum class Fate : std::uint8_t { whole, lost_in_network, without_buffer, missed };
 
 /// A camera whose frames show the number of their trigger, and whose clock has its own zero and speed.

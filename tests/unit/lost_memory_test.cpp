@@ -8,7 +8,7 @@
 #include "track/algorithm/start_search.hpp"
 #include "track/sequence.hpp"
 
-// What a reference remembers of points that the image pyramid did not find.
+// Tests of the memory that a reference keeps of points that the image pyramid did not find.
 namespace dic::track {
 namespace {
 

@@ -438,7 +438,7 @@ class BendOfSteps {
     if (!(seen.u + seen.v > 0.5F * own_sigma_ * own_sigma_)) return {};  // mere noise: most points end here
     keep_one_body(line, along_x);
     const Components bend = bend_along(line, along_x);
-    // Beside points that are lost, the bend is mostly stronger than on the other side.
+    // The bend beside a lost point is mostly stronger than on the side where points are measured.
     const float factor = line.lost && is_later(material_(i_)) ? 4.0F : 1.0F;
     return {factor * bend.u, factor * bend.v};
   }
