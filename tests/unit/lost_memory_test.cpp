@@ -113,12 +113,17 @@ std::pair<int, int> measured(const Field& field, double shift) {
   return counts;
 }
 
-TEST(LostMemory, APlateThatComesBackIsFoundAgain) {
+TrackOptions cpu_options() {
   TrackOptions options;
   options.refine.subset = 21;
   options.step = 8;
   options.threads = 1;
   options.device = "cpu";
+  return options;
+}
+
+TEST(LostMemory, APlateThatComesBackIsFoundAgain) {
+  const TrackOptions options = cpu_options();
   Sequence sequence(options, plates(0, false).view(), {});
   const auto next = [&](double shift, bool hides_right) {
     const Image image = plates(shift, hides_right);
@@ -138,11 +143,7 @@ TEST(LostMemory, APlateThatComesBackIsFoundAgain) {
 }
 
 TEST(LostMemory, ADamagedStateIsRefused) {
-  TrackOptions options;
-  options.refine.subset = 21;
-  options.step = 8;
-  options.threads = 1;
-  options.device = "cpu";
+  TrackOptions options = cpu_options();
   options.keep_state = true;
   Sequence sequence(options, plates(0, false).view(), {});
   const Image image = plates(1, false);

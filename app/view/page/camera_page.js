@@ -208,11 +208,9 @@ export class CameraPage {
   }
 
   #hover(place) {
-    const grey = place && this.image.at(place);
     const value = place && this.values ? this.result.at(this.values, place.x, place.y) : NaN;
     const unit = this.#unit();
-    $("cursor").textContent = !place ? "" : `x ${place.x.toFixed(1)}  y ${place.y.toFixed(1)} px` +
-      (grey === undefined ? "" : `   grey ${number(grey)}`) +
+    $("cursor").textContent = this.image.describe(place) +
       (Number.isNaN(value) ? "" : `   ${this.look.quantity} ${number(value * unit.factor, 4)} ${unit.name}`);
     this.stage.redraw();
   }

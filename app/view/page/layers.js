@@ -2,6 +2,7 @@
 
 import {contourLines} from "dic/contours.js";
 import {STATUS_COLOURS, anchorsOf, table} from "dic/colours.js";
+import {number} from "dic/dom.js";
 import {principal, principalAngle} from "dic/quantities.js";
 import {isDark} from "dic/theme.js";
 import {niceBelow, ticks} from "dic/ticks.js";
@@ -50,6 +51,13 @@ export class ImageLayer {
     const {width, height, reduced, values} = this.image;
     const i = Math.floor((x + 0.5) / reduced), j = Math.floor((y + 0.5) / reduced);
     return i >= 0 && j >= 0 && i < width && j < height ? values[j * width + i] : undefined;
+  }
+
+  /** Position and grey level of a place in words; empty without a place. */
+  describe(place) {
+    if (!place) return "";
+    const grey = this.at(place);
+    return `x ${place.x.toFixed(1)}  y ${place.y.toFixed(1)} px${grey === undefined ? "" : `   grey ${number(grey)}`}`;
   }
 
   draw(context, stage) {

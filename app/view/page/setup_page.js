@@ -85,9 +85,7 @@ export class SetupPage {
   }
 
   #hover(place) {
-    const grey = place && this.image.at(place);
-    $("cursor").textContent = place
-      ? `x ${place.x.toFixed(1)}  y ${place.y.toFixed(1)} px${grey === undefined ? "" : `   grey ${number(grey)}`}` : "";
+    $("cursor").textContent = this.image.describe(place);
     this.stage.redraw();
   }
 
