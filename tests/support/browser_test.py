@@ -54,7 +54,7 @@ class BrowserTest(PageDriver, ProgramTest):
     def until(self, condition, seconds=60):
         # The page makes parts anew, so that an element may be gone when it is asked.
         waiting = WebDriverWait(self.browser, seconds, 0.05, ignored_exceptions=[StaleElementReferenceException])
-        waiting.until(lambda _: condition())
+        return waiting.until(lambda _: condition())
 
     def text(self, name):
         return self.browser.execute_script("return document.getElementById(arguments[0]).textContent", name)

@@ -399,12 +399,18 @@ export class CameraPage {
   async #loadField(count) {
     const meta = await this.source.cameraField();
     const result = new Result(meta, (name) => this.source.loadCameraField(name));
-    const quantities = available(meta.arrays);
-    this.quantitySelect.replaceChildren(...quantities.map((q) => h("option", {value: q.id, selected: q.id === this.look.quantity}, q.label)));
+    this.#offerQuantities(available(meta.arrays));
     const values = await result.values(this.look.quantity, 0);
     if (values.length !== meta.grid.nx * meta.grid.ny) return;  // another measurement has begun meanwhile
     this.#shown.field = count;
     this.#showField(result, values);
+  }
+
+  /** Lists quantities anew only where others are there: a list that changes with every frame closes under the mouse. */
+  #offerQuantities(quantities) {
+    const offered = [...this.quantitySelect.options].map((option) => option.value);
+    if (quantities.length === offered.length && quantities.every((q, k) => q.id === offered[k])) return;
+    this.quantitySelect.replaceChildren(...quantities.map((q) => h("option", {value: q.id, selected: q.id === this.look.quantity}, q.label)));
   }
 
   #showField(result, values = null) {
