@@ -265,7 +265,10 @@ std::array<float, 25> interpolation_weights(const Counts& counts) {
 }  // namespace
 
 Conditioning::Conditioning(ImageView reference, bool keep_scale, core::ThreadPool& pool) : pool_(pool) {
-  visit_scalar(reference.type, [&](auto element) { choose_map<decltype(element)>(reference, keep_scale); });
+  visit_scalar(reference.type, [&](auto element) {
+    choose_map<decltype(element)>(reference, keep_scale);
+    tabulate_map<decltype(element)>();
+  });
   find_defects(reference);
 }
 
@@ -301,6 +304,17 @@ void Conditioning::choose_map(ImageView reference, bool keep_scale) {
   }
 }
 
+/// Integer types have few values, and rounding each pixel would take longer than everything else.
+template <typename T>
+void Conditioning::tabulate_map() {
+  if constexpr (has_ceiling<T>) {
+    if (!maps_) return;
+    mapped_levels_.resize(std::size_t{std::numeric_limits<T>::max()} + 1);
+    for (std::size_t k = 0; k < mapped_levels_.size(); ++k)
+      mapped_levels_[k] = in_range<T>(gain_ * static_cast<double>(k) + offset_);
+  }
+}
+
 void Conditioning::find_defects(ImageView reference) {
   const std::vector<Place> places = visit_scalar(
       reference.type, [&](auto element) { return defects_of<decltype(element)>(reference, pool_); });
@@ -317,21 +331,36 @@ void Conditioning::find_defects(ImageView reference) {
   }
 }
 
+/// The value of the type that is nearest to a grey level of corrected images.
 template <typename T>
-Image Conditioning::corrected(ImageView image) const {
-  Image out = copy_of(image);
-  out.set_bit_depth(0);
-  const auto in_range = [this](double grey) {
-    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(grey);
-    const double most = has_ceiling<T> ? most_ : static_cast<double>(std::numeric_limits<T>::max());
-    return static_cast<T>(
-        std::lround(std::clamp(grey, static_cast<double>(std::numeric_limits<T>::lowest()), most)));
+T Conditioning::in_range(double grey) const {
+  if constexpr (std::is_floating_point_v<T>) return static_cast<T>(grey);
+  const double most = has_ceiling<T> ? most_ : static_cast<double>(std::numeric_limits<T>::max());
+  return static_cast<T>(
+      std::lround(std::clamp(grey, static_cast<double>(std::numeric_limits<T>::lowest()), most)));
+}
+
+template <typename T>
+T Conditioning::mapped(T grey) const {
+  if constexpr (has_ceiling<T>) return static_cast<T>(mapped_levels_[grey]);
+  return in_range<T>(gain_ * static_cast<double>(grey) + offset_);
+}
+
+template <typename T>
+void Conditioning::correct(ImageView image, Image& out) const {
+  const std::int64_t rows_at_once = (1 << 18) / (image.width * std::int64_t{sizeof(T)}) + 1;
+  constexpr int most_threads = 8;  // more do not copy faster
+  const auto map_rows = [&](std::int64_t begin, std::int64_t end, int) {
+    for (int y = static_cast<int>(begin); y < end; ++y) {
+      const T* from = image.row<T>(y);
+      T* to = out.row<T>(y);
+      if (maps_)
+        std::transform(from, from + image.width, to, [this](T grey) { return mapped(grey); });
+      else
+        std::copy_n(from, image.width, to);
+    }
   };
-  if (maps_)
-    core::for_each_row(pool_, image.height, [&](int y) {
-      T* row = out.row<T>(y);
-      for (int x = 0; x < image.width; ++x) row[x] = in_range(gain_ * static_cast<double>(row[x]) + offset_);
-    });
+  pool_.parallel_for(image.height, rows_at_once, map_rows, most_threads);
   for (const Defect& defect : defects_) {
     double sum = 0, weights = 0;
     for (int k = 0; k < Defect::kSide * Defect::kSide; ++k) {
@@ -342,13 +371,15 @@ Image Conditioning::corrected(ImageView image) const {
       sum += weight * static_cast<double>(out.row<T>(y)[x]);
       weights += weight;
     }
-    if (weights > 0) out.row<T>(defect.y)[defect.x] = in_range(sum / weights);
+    if (weights > 0) out.row<T>(defect.y)[defect.x] = in_range<T>(sum / weights);
   }
-  return out;
 }
 
-Image Conditioning::operator()(ImageView image) const {
-  return visit_scalar(image.type, [&](auto element) { return corrected<decltype(element)>(image); });
+core::ObjectPool<Image>::Handle Conditioning::operator()(ImageView image) const {
+  auto out = images_.acquire();  // a new image each time would cost more than the copy
+  if (out->empty()) *out = Image::uninitialized(image.size(), image.type);
+  visit_scalar(image.type, [&](auto element) { correct<decltype(element)>(image, *out); });
+  return out;
 }
 
 }  // namespace dic::analysis

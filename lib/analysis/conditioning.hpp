@@ -5,6 +5,7 @@
 #include <dic/image.hpp>
 #include <vector>
 
+#include "core/object_pool.hpp"
 #include "core/parallel.hpp"
 
 namespace dic::analysis {
@@ -20,7 +21,7 @@ class Conditioning {
 
   bool needed() const { return maps_ || !defects_.empty(); }
   /// The corrected image, of the same type. image: on the host, with size and type of the reference.
-  Image operator()(ImageView image) const;
+  core::ObjectPool<Image>::Handle operator()(ImageView image) const;
   /// Grey levels of corrected images per grey level of the camera.
   double gain() const { return gain_; }
   /// True if nearly all pixels of the reference are black or white.
@@ -41,12 +42,20 @@ class Conditioning {
   void choose_map(ImageView reference, bool keep_scale);
   void find_defects(ImageView reference);
   template <typename T>
-  Image corrected(ImageView image) const;
+  void tabulate_map();
+  template <typename T>
+  T in_range(double grey) const;
+  template <typename T>
+  T mapped(T grey) const;
+  template <typename T>
+  void correct(ImageView image, Image& out) const;
 
   core::ThreadPool& pool_;
   bool maps_ = false, two_valued_ = false;
-  double gain_ = 1, offset_ = 0;  ///< grey = gain * grey + offset
-  double most_ = 0;               ///< largest grey after the map, for integer types
+  double gain_ = 1, offset_ = 0;              ///< grey = gain * grey + offset
+  double most_ = 0;                           ///< largest grey after the map, for integer types
+  std::vector<std::uint16_t> mapped_levels_;  ///< greys after the map, of 8 and 16 bit; empty without a map
+  core::ObjectPool<Image> images_;
   std::vector<Defect> defects_;
 };
 

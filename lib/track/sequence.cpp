@@ -209,8 +209,8 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi
       device_(choose_device(options, all.size())),
       conditioning_(analysis::HostPixels(reference, on_gpu()).view(), options.noise.has_value(), pool_),
       corrected_reference_(
-          conditioning_.needed() ? conditioning_(analysis::HostPixels(reference, on_gpu()).view()) : Image()),
-      reference_(conditioning_.needed() ? corrected_reference_.view() : reference),
+          conditioning_.needed() ? conditioning_(analysis::HostPixels(reference, on_gpu()).view()) : nullptr),
+      reference_(corrected_reference_ ? corrected_reference_->view() : reference),
       spectrum_(spectrum_of(reference_, all, on_gpu())),
       prefilter_(prefilter_of(options, spectrum_, on_gpu(), pool_)),
       options_(with_noise_of_edges(with_known_bias(chosen(options, prefilter_, spectrum_,
@@ -228,7 +228,7 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi
   if (options_.reference_strategy == ReferenceStrategy::first) watch_focus();
   active_reference_ = backend_->make_reference(std::move(first), *backend_->place(points_), nullptr);
   reference_.data = nullptr;
-  corrected_reference_ = {};
+  corrected_reference_ = nullptr;
   if (options_.camera)
     nodes_ = std::make_shared<const NodePositions>(
         camera::corrected_nodes(points_.grid(), *options_.camera, pool_));
@@ -273,7 +273,8 @@ std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
   const bool is_in_gpu = on_gpu() && core::is_on_gpu(image);
   if (is_in_gpu) analysis::wait_for_default_stream(image);
   if (!conditioning_.needed()) return take_corrected(image, is_in_gpu);
-  return take_corrected(conditioning_(analysis::HostPixels(image, is_in_gpu).view()), false);
+  const auto corrected = conditioning_(analysis::HostPixels(image, is_in_gpu).view());
+  return take_corrected(*corrected, false);
 }
 
 /// Takes an image after the conditioning.

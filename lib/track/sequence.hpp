@@ -84,8 +84,8 @@ class Sequence {
   core::ThreadPool pool_;  ///< threads for loops on the CPU, used by all members
   DeviceChoice device_;
   analysis::Conditioning conditioning_;
-  Image corrected_reference_;  ///< empty if the conditioning changes nothing
-  ImageView reference_;        ///< pixels of the caller or corrected ones, not used after construction
+  core::ObjectPool<Image>::Handle corrected_reference_;  ///< null if the conditioning changes nothing
+  ImageView reference_;  ///< pixels of the caller or corrected ones, not used after construction
   std::optional<analysis::PowerSpectrum> spectrum_;  ///< spectrum of the reference; none if it is too small
   analysis::Prefilter prefilter_;
   TrackOptions options_;  ///< options with every choice made

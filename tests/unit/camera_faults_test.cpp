@@ -154,7 +154,7 @@ TEST(CameraFaults, ADefectIsReplacedByTheSurfaceAroundIt) {
   picture[100 * kSide + 100] = 255;
   const analysis::Conditioning conditioning(bytes_of(picture), false, pool);
   EXPECT_EQ(conditioning.defects(), 1);
-  EXPECT_NEAR(conditioning(bytes_of(picture)).row<std::uint8_t>(100)[100], truth, 12);
+  EXPECT_NEAR(conditioning(bytes_of(picture))->row<std::uint8_t>(100)[100], truth, 12);
 }
 
 // ---- grey values ----

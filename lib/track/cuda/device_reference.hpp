@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 
+#include "core/object_pool.hpp"
 #include "track/backend.hpp"
 #include "track/cuda/device_coarse_search.hpp"
 #include "track/cuda/image_access/image_access.hpp"
 #include "track/cuda/memory/device_frame.hpp"
-#include "track/cuda/memory/object_pool.hpp"
 #include "track/cuda/point_positions.hpp"
 
 namespace dic::track::cuda {
@@ -62,7 +62,7 @@ class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
   /// nodes.
   DeviceReference(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
                   const PositionsMemory* positions, const RefineOptions& options, ImageAccess& access,
-                  ObjectPool<ReferenceMemory>::Handle memory, const kernels::Stream& stream);
+                  core::ObjectPool<ReferenceMemory>::Handle memory, const kernels::Stream& stream);
 
   const DeviceFrame& frame() const { return image_.frame; }
   const ReferenceImage& image() const { return image_; }
@@ -96,7 +96,7 @@ class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
 
   std::shared_ptr<const DeviceFrame> frame_;
   ImageAccess& access_;
-  ObjectPool<ReferenceMemory>::Handle memory_;
+  core::ObjectPool<ReferenceMemory>::Handle memory_;
   std::optional<CoarseReference> coarse_;
   ImageView roi_on_host_;  ///< empty = everywhere, or the ROI has moved with the points
   ReferenceImage image_;

@@ -7,10 +7,10 @@
 #include <dic/kernels/points.hpp>
 #include <memory>
 
+#include "core/object_pool.hpp"
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
 #include "track/cuda/memory/device_frame.hpp"
-#include "track/cuda/memory/object_pool.hpp"
 
 namespace dic::track::cuda {
 
@@ -19,7 +19,7 @@ namespace dic::track::cuda {
 /// blocks.
 class FieldBlocks {
  public:
-  using Handle = ObjectPool<kernels::PinnedBuffer>::Handle;
+  using Handle = core::ObjectPool<kernels::PinnedBuffer>::Handle;
 
   Handle acquire() { return pool_.acquire(); }
   /// Lends a block as memory of a user's field; null if users keep many blocks already, since pinned memory
@@ -27,7 +27,7 @@ class FieldBlocks {
   std::shared_ptr<std::byte> lend(Handle block);
 
  private:
-  ObjectPool<kernels::PinnedBuffer> pool_;
+  core::ObjectPool<kernels::PinnedBuffer> pool_;
   std::shared_ptr<std::atomic<int>> lent_ = std::make_shared<std::atomic<int>>(0);
 };
 
@@ -53,8 +53,8 @@ struct FieldLayout {
 class DeviceField {
  public:
   /// pool: must outlive this object.
-  DeviceField(std::shared_ptr<const Grid> grid, ObjectPool<FieldMemory>::Handle memory, FieldBlocks blocks,
-              core::ThreadPool& pool);
+  DeviceField(std::shared_ptr<const Grid> grid, core::ObjectPool<FieldMemory>::Handle memory,
+              FieldBlocks blocks, core::ThreadPool& pool);
 
   const kernels::FieldArrays& arrays() const { return on_device_.arrays; }
   double* noise() const { return on_device_.noise; }
@@ -72,7 +72,7 @@ class DeviceField {
   Field take_field();
 
   std::shared_ptr<const Grid> grid_;
-  ObjectPool<FieldMemory>::Handle memory_;
+  core::ObjectPool<FieldMemory>::Handle memory_;
   FieldBlocks blocks_;
   FieldBlocks::Handle block_;
   core::ThreadPool& pool_;

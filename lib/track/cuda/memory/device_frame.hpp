@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "core/object_pool.hpp"
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
 #include "track/cuda/gpu_timestamp.hpp"
-#include "track/cuda/memory/object_pool.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::track::cuda {
@@ -22,7 +22,7 @@ std::size_t pitch_of(const ImageView& image);
 
 /// Rows of an image in pinned memory, from where they are copied to the GPUs while the host goes on; padded
 /// with zeros, since kernels read whole words.
-using StagedRows = ObjectPool<kernels::PinnedBuffer>::Handle;
+using StagedRows = core::ObjectPool<kernels::PinnedBuffer>::Handle;
 
 /// Memory of one frame.
 struct FrameMemory {
@@ -49,7 +49,7 @@ struct FrameMemory {
 class DeviceFrame final : public Frame {
  public:
   DeviceFrame(std::uint64_t n, ImageView pixels, const kernels::CoefficientPair* spline,
-              ObjectPool<FrameMemory>::Handle memory)
+              core::ObjectPool<FrameMemory>::Handle memory)
       : number(n), image(pixels), coefficients(spline), memory_(std::move(memory)) {}
 
   /// Makes `stream` wait until the frame is ready.
@@ -79,7 +79,7 @@ class DeviceFrame final : public Frame {
       coefficients;  ///< address of pixel (0, 0) in a kernels::PlaneLayout; null for bands
 
  private:
-  ObjectPool<FrameMemory>::Handle memory_;
+  core::ObjectPool<FrameMemory>::Handle memory_;
 };
 
 /// Copies the rows of images into pinned memory.
@@ -94,13 +94,13 @@ class Stager {
  private:
   core::ThreadPool& threads_;
   bool device_images_;
-  ObjectPool<kernels::PinnedBuffer> pool_;
+  core::ObjectPool<kernels::PinnedBuffer> pool_;
 };
 
 /// A frame on its way to a GPU.
 struct ArrivingFrame {
   ImageView image;  ///< device memory, which may be partly filled
-  ObjectPool<FrameMemory>::Handle memory;
+  core::ObjectPool<FrameMemory>::Handle memory;
   kernels::RowRange own;  ///< rows that come from the host
 };
 
@@ -137,7 +137,7 @@ class FrameUpload {
   /// places of some of its blocks until it ends.
   kernels::Stream stream_;
   kernels::DeviceBuffer largest_;  ///< scratch memory
-  ObjectPool<FrameMemory> pool_;
+  core::ObjectPool<FrameMemory> pool_;
 };
 
 }  // namespace dic::track::cuda

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-namespace dic::track::cuda {
+namespace dic::core {
 
 /// A pool of reusable objects: after the first frames nothing is allocated any more. When the last copy of a
 /// handle is gone, its object returns to the pool. Handles may outlive the pool.
@@ -13,7 +13,7 @@ class ObjectPool {
  public:
   using Handle = std::shared_ptr<T>;
 
-  Handle acquire() {
+  Handle acquire() const {
     std::unique_ptr<T> object = free_->take();
     if (!object) object = std::make_unique<T>();
     return Handle(object.release(), [free = free_](T* back) { free->put(std::unique_ptr<T>(back)); });
@@ -42,4 +42,4 @@ class ObjectPool {
   std::shared_ptr<FreeList> free_ = std::make_shared<FreeList>();
 };
 
-}  // namespace dic::track::cuda
+}  // namespace dic::core
