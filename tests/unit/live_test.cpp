@@ -784,6 +784,25 @@ TEST(ResultWriter, MemoryDoesNotGrowWithTheFrames) {
   fs::remove_all(job.output);
 }
 
+/// What a measurement holds after many frames is what it holds after few; its files are those of
+/// ResultWriter. The resident memory may still rise to the peaks of frames that waited, which the C library
+/// keeps.
+TEST(LiveStream, MemoryDoesNotGrowWithTheFrames) {
+  LiveOptions options = live_options(DropPolicy::newest);
+  options.extensometers = {{Position{32, 48}, Position{96, 48}}};
+  options.only_extensometers = true;
+  constexpr int kFew = 300, kMany = 1500;
+  options.until_frames = kMany;
+  std::int64_t few = 0, many = 0;
+  LiveStream stream(small_job(), options, camera_of({}));
+  while (const std::optional<LiveFrame> frame = stream.next()) {
+    if (frame->number == kFew) few = bytes_in_use();
+    if (frame->number == kMany) many = bytes_in_use();
+  }
+  EXPECT_EQ(stream.finish().results, kMany);
+  EXPECT_LT(many - few, 250 * (kMany - kFew));  // 20 images of 12 kB may wait
+}
+
 TEST(LiveStream, WrongOptionsAreRefused) {
   LiveOptions options = live_options(DropPolicy::newest);
   options.settings.frame_rate = -1;
