@@ -55,6 +55,13 @@ LiveOptions live_options(const Json& asked) {
   return options;
 }
 
+/// What must be right to look at cameras: the calibration is not needed yet.
+LiveOptions without_calibration(LiveOptions options) {
+  options.stereo = {};
+  options.calibration = options.right_camera.empty() ? "" : "given later";
+  return options;
+}
+
 Json drops_json(const LiveDrops& drops) {
   return {{"camera", drops.camera},
           {"network", drops.network},
@@ -82,19 +89,7 @@ Json history_entry(const LiveFrame& frame, const Json& line) {
 
 }  // namespace
 
-LiveOptions look_request(const Json& asked) {
-  LiveOptions options = live_options(asked.value("camera", Json()));
-  LiveOptions cameras = options;  // without what only measurements need
-  cameras.right_camera.clear();
-  cameras.calibration.clear();
-  cameras.stereo = {};
-  for (const std::string& problem : cameras.validate()) throw UsageError(problem);
-  if (options.right_camera == options.camera)
-    throw UsageError("The left and the right camera are the same one.");
-  return options;
-}
-
-CameraRequest camera_request(const Json& asked, const AllowedFolders& folders) {
+CameraRequest camera_request(const Json& asked, const AllowedFolders& folders, CameraUse use) {
   CameraRequest request;
   request.options = live_options(asked.value("camera", Json()));
   request.job = job_from(asked.value("toml", std::string()), folders);
@@ -104,7 +99,8 @@ CameraRequest camera_request(const Json& asked, const AllowedFolders& folders) {
   if (!request.options.calibration.empty()) folders.check(request.options.calibration, "The calibration");
   TrackJob checked = request.job;
   checked.frames = {request.options.camera};
-  for (const auto& problems : {request.options.validate(), checked.validate()})
+  const LiveOptions needed = use == CameraUse::look ? without_calibration(request.options) : request.options;
+  for (const auto& problems : {needed.validate(), checked.validate()})
     for (const std::string& problem : problems) throw UsageError(problem);
   return request;
 }

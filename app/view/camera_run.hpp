@@ -23,12 +23,12 @@ struct CameraRequest {
   TrackJob job;  ///< `output` is empty if no result is to be written
 };
 
-/// The cameras to look at: asked as below. Throws UsageError.
-LiveOptions look_request(const Json& asked);
+enum class CameraUse : std::uint8_t { look, measure };
+
 /// asked: {camera: {name: value or list of values}, toml: settings of the measurement, keep: whether the
 /// result is written}. Names and values are those of set_live_option(), except the ones that open ports.
 /// Throws UsageError, FileError.
-CameraRequest camera_request(const Json& asked, const AllowedFolders& folders);
+CameraRequest camera_request(const Json& asked, const AllowedFolders& folders, CameraUse use);
 
 /// {cameras: [{id, address, protocol, vendor, model, serial}], problems: [sentence]}. Takes about a second.
 Json camera_list();

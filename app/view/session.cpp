@@ -366,7 +366,7 @@ PageAnswer Session::post(const std::string& what, const Json& asked) {
                                                    folders_, input_.command)}});
   if (what == "camera-look") {
     if (camera_.measuring()) throw UsageError("A camera is being measured: stop it first.");
-    camera_.look(look_request(asked));
+    camera_.look(camera_request(asked, folders_, CameraUse::look).options);
     return json_answer(Json::object());
   }
   if (what == "camera-measure") return json_answer(measure_camera(asked));
@@ -398,7 +398,7 @@ PageAnswer Session::camera(const Words& words) {
 
 Json Session::measure_camera(const Json& asked) {
   if (measurement_.running()) throw UsageError("A measurement is under way: cancel it first.");
-  CameraRequest request = camera_request(asked, folders_);
+  CameraRequest request = camera_request(asked, folders_, CameraUse::measure);
   request.job.command = input_.command;
   request.job.force = asked.value("force", false);
   {

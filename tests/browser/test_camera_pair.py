@@ -5,7 +5,6 @@ import re
 import subprocess
 
 import numpy as np
-from selenium.webdriver.common.by import By
 
 import dic_program
 from browser_test import BrowserTest
@@ -79,8 +78,9 @@ class CameraPairTest(BrowserTest):
         self.until(lambda: "calibration" in self.text("message"))
         self.click("camera-choose-calibration")
         for name in ("rig", "stereo.json"):
-            self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, f"#chooser-list [data-name='{name}']"))
-            self.browser.find_element(By.CSS_SELECTOR, f"#chooser-list [data-name='{name}']").click()
+            # Found and clicked at once: the list is made anew for each folder.
+            self.until(lambda: self.script("const entry = document.querySelector(`#chooser-list [data-name='${arguments[0]}']`);"
+                                           "entry?.click(); return entry !== null", name))
         self.until(lambda: self.value("camera-calibration").endswith("stereo.json"))
         self.choose("camera-axes", "plane")
         self.click("camera-keep")
