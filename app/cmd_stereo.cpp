@@ -2,10 +2,10 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <dic/error.hpp>
 #include <dic/stereo_files.hpp>
 #include <dic/visible_gpus.hpp>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -43,41 +43,6 @@ void add_images(CLI::App& command, StereoRunFlags& flags) {
                   "Calibration of both cameras: a file of dic calibrate or of another program")
       ->type_name("FILE")
       ->default_str("");
-}
-
-/// Reads "x,y x,y x,y".
-std::array<Roi::Vertex, 3> three_points(const std::string& text) {
-  std::array<Roi::Vertex, 3> points;
-  std::istringstream stream(text);
-  char comma[3] = {};
-  for (std::size_t k = 0; k < points.size(); ++k) stream >> points[k].x >> comma[k] >> points[k].y;
-  std::string rest;
-  if (!stream || comma[0] != ',' || comma[1] != ',' || comma[2] != ',' || stream >> rest)
-    throw CLI::ValidationError("--axes-points", "needs three points \"x,y x,y x,y\", got \"" + text + "\"");
-  return points;
-}
-
-void add_axes(CLI::App& command, StereoOptions& options) {
-  command.option_defaults()->group("Measurement");
-  add_choice(
-      command, "--axes", options.axes,
-      "Axes of positions and displacements: those of the left camera, of the best-fit plane or cylinder, or "
-      "through three points");
-  command
-      .add_option_function<std::string>(
-          "--axes-points",
-          [&options](const std::string& text) {
-            if (!text.empty()) options.axes_points = three_points(text);
-          },
-          "For --axes points: the origin, a point on x and a point in the plane of x and y, px of the left "
-          "reference")
-      ->type_name("\"x,y x,y x,y\"")
-      ->default_str("");
-  command.add_flag(
-      "--correct-rig", options.correct_rig,
-      "Correct the pose of the right camera from the references, if it moved since its calibration");
-  command.add_flag("--remove-rigid-motion", options.remove_rigid_motion,
-                   "Subtract the motion as a rigid body from the displacements");
 }
 
 std::int64_t measured_points(const StereoFrameSummary& frame) {
@@ -245,6 +210,32 @@ void run_stereo(CLI::App& command, StereoRunFlags& flags) {
 
 }  // namespace
 
+void add_stereo_options(CLI::App& command, StereoOptions& options) {
+  add_choice(
+      command, "--axes", options.axes,
+      "Axes of positions and displacements: those of the left camera, of the best-fit plane or cylinder, or "
+      "through three points");
+  command
+      .add_option_function<std::string>(
+          "--axes-points",
+          [&options](const std::string& text) {
+            try {
+              if (!text.empty()) options.axes_points = parse_axes_points(text);
+            } catch (const UsageError& problem) {
+              throw CLI::ValidationError("--axes-points", problem.what());
+            }
+          },
+          "For --axes points: the origin, a point on x and a point in the plane of x and y, px of the left "
+          "reference")
+      ->type_name("\"x,y x,y x,y\"")
+      ->default_str("");
+  command.add_flag(
+      "--correct-rig", options.correct_rig,
+      "Correct the pose of the right camera from the references, if it moved since its calibration");
+  command.add_flag("--remove-rigid-motion", options.remove_rigid_motion,
+                   "Subtract the motion as a rigid body from the displacements");
+}
+
 void add_stereo(CLI::App& app) {
   auto flags = std::make_shared<StereoRunFlags>();
   CLI::App* command =
@@ -252,7 +243,8 @@ void add_stereo(CLI::App& app) {
   command->option_defaults()->always_capture_default();
   add_images(*command, *flags);
   add_run_options(*command, flags->track, one_camera_options());
-  add_axes(*command, flags->job.options);
+  command->option_defaults()->group("Measurement");
+  add_stereo_options(*command, flags->job.options);
   command->footer(kStereoExamples + guide("stereo.md") +
                   " leads from the calibration to the strain of a surface.");
   command->callback([command, flags] { run_stereo(*command, *flags); });

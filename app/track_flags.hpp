@@ -3,11 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <dic/probe.hpp>
+#include <dic/stereo.hpp>
 #include <dic/track_files.hpp>
 #include <string>
 #include <vector>
 
-/// Options that `dic track` and `dic watch` share.
+/// Options that several commands share.
 namespace dic::app {
 
 struct TrackFlags {
@@ -20,6 +21,10 @@ struct TrackFlags {
 void add_run_options(CLI::App& command, TrackFlags& flags, const std::vector<std::string>& without = {});
 /// Reads and writes the configuration file, and completes the job.
 void apply_run_options(CLI::App& command, TrackFlags& flags);
+
+/// Adds the options of measurements with two cameras, which `dic stereo` and `dic live` share. `options` must
+/// outlive the command.
+void add_stereo_options(CLI::App& command, StereoOptions& options);
 
 /// The ends of an extensometer, "x1,y1,x2,y2". Throws CLI::ValidationError.
 std::array<Position, 2> ends_of(const std::string& option, const std::string& text);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <dic/error.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -9,9 +10,16 @@ namespace dic::app {
 namespace {
 
 /// Settings of a camera that a page may change. Ports are opened on the command line alone.
-constexpr std::string_view kAllowed[] = {
-    "camera",  "set",     "region", "format", "fps",  "exposure",     "gain",
-    "trigger", "buffers", "drop",   "record", "lost", "extensometer", "only-extensometers"};
+constexpr std::string_view kAllowed[] = {"camera",       "set",
+                                         "region",       "format",
+                                         "fps",          "exposure",
+                                         "gain",         "trigger",
+                                         "buffers",      "drop",
+                                         "record",       "lost",
+                                         "extensometer", "only-extensometers",
+                                         "right-camera", "calibration",
+                                         "axes",         "axes-points",
+                                         "correct-rig",  "remove-rigid-motion"};
 constexpr std::size_t kMostValues = 200, kLongestValue = 500;
 constexpr std::size_t kMostHistory = 100'000;  ///< results
 constexpr std::size_t kMostInAnswer = 5000;    ///< results
@@ -47,12 +55,29 @@ LiveOptions live_options(const Json& asked) {
   return options;
 }
 
+/// What must be right to look at cameras: the calibration is not needed yet.
+LiveOptions without_calibration(LiveOptions options) {
+  options.stereo = {};
+  options.calibration = options.right_camera.empty() ? "" : "given later";
+  return options;
+}
+
 Json drops_json(const LiveDrops& drops) {
   return {{"camera", drops.camera},
           {"network", drops.network},
           {"no_buffer", drops.no_buffer},
           {"measuring", drops.measuring},
           {"recorder", drops.recorder}};
+}
+
+/// As a measurement with two cameras names them.
+std::vector<CameraSetting> settings_of_both(std::vector<CameraSetting> left,
+                                            const std::vector<CameraSetting>& right) {
+  for (CameraSetting setting : right) {
+    setting.name = "right " + setting.name;
+    left.push_back(std::move(setting));
+  }
+  return left;
 }
 
 Json history_entry(const LiveFrame& frame, const Json& line) {
@@ -64,16 +89,18 @@ Json history_entry(const LiveFrame& frame, const Json& line) {
 
 }  // namespace
 
-CameraRequest camera_request(const Json& asked, const AllowedFolders& folders) {
+CameraRequest camera_request(const Json& asked, const AllowedFolders& folders, CameraUse use) {
   CameraRequest request;
   request.options = live_options(asked.value("camera", Json()));
   request.job = job_from(asked.value("toml", std::string()), folders);
   request.job.pictures = Pictures::none;  // drawing takes the time that frames need
   if (!asked.value("keep", false)) request.job.output.clear();
   if (!request.options.record.empty()) folders.check(request.options.record, "The folder of the recording");
+  if (!request.options.calibration.empty()) folders.check(request.options.calibration, "The calibration");
   TrackJob checked = request.job;
   checked.frames = {request.options.camera};
-  for (const auto& problems : {request.options.validate(), checked.validate()})
+  const LiveOptions needed = use == CameraUse::look ? without_calibration(request.options) : request.options;
+  for (const auto& problems : {needed.validate(), checked.validate()})
     for (const std::string& problem : problems) throw UsageError(problem);
   return request;
 }
@@ -102,7 +129,7 @@ void CameraRun::start(const std::string& state, std::function<void(const std::st
   output_.clear();
   notes_.clear();
   settings_.clear();
-  image_ = nullptr;
+  image_ = right_ = nullptr;
   images_ = 0;
   field_ = nullptr;
   results_ = field_number_ = 0;
@@ -144,12 +171,15 @@ bool CameraRun::measuring() const {
 
 void CameraRun::show(const LiveOptions& options, const std::stop_token& stop) {
   CameraView camera(options.camera, options.settings);
-  tell_settings(camera.settings());
+  std::optional<CameraView> right;
+  if (!options.right_camera.empty()) right.emplace(options.right_camera, options.settings);
+  tell_settings(right ? settings_of_both(camera.settings(), right->settings()) : camera.settings());
   while (!stop.stop_requested()) {
-    auto image = camera.next(kTick);
-    if (!image) continue;
+    auto image = camera.next(kTick), right_image = right ? right->next(kTick) : nullptr;
+    if (!image && !right_image) continue;
     const std::lock_guard lock(mutex_);
-    image_ = std::move(image);
+    if (image) image_ = std::move(image);
+    if (right_image) right_ = std::move(right_image);
     ++images_;
   }
 }
@@ -185,6 +215,7 @@ void CameraRun::take(LiveFrame frame) {
   Json entry = history_entry(frame, line);
   const std::lock_guard lock(mutex_);
   image_ = std::move(frame.image);
+  right_ = std::move(frame.right);
   ++images_;
   results_ = frame.number;
   if (frame.field) {
@@ -213,15 +244,28 @@ Json CameraRun::progress(std::int64_t from) const {
   const auto first = std::ranges::lower_bound(history_, from, {},
                                               [](const Json& entry) { return entry[0].get<std::int64_t>(); });
   for (auto at = first; at != history_.end() && history.size() < kMostInAnswer; ++at) history.push_back(*at);
-  return {{"state", state_},      {"error", error_},     {"notes", notes_},
-          {"settings", settings}, {"image", images_},    {"field", field_number_},
-          {"line", line_},        {"results", results_}, {"drops", drops_json(drops_)},
-          {"output", output_},    {"history", history}};
+  return {{"has_right", right_ != nullptr},
+          {"state", state_},
+          {"error", error_},
+          {"notes", notes_},
+          {"settings", settings},
+          {"image", images_},
+          {"field", field_number_},
+          {"line", line_},
+          {"results", results_},
+          {"drops", drops_json(drops_)},
+          {"output", output_},
+          {"history", history}};
 }
 
 std::shared_ptr<const Image> CameraRun::image() const {
   const std::lock_guard lock(mutex_);
   return image_;
+}
+
+std::shared_ptr<const Image> CameraRun::right_image() const {
+  const std::lock_guard lock(mutex_);
+  return right_;
 }
 
 LiveField CameraRun::field() const {

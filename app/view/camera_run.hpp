@@ -23,15 +23,17 @@ struct CameraRequest {
   TrackJob job;  ///< `output` is empty if no result is to be written
 };
 
+enum class CameraUse : std::uint8_t { look, measure };
+
 /// asked: {camera: {name: value or list of values}, toml: settings of the measurement, keep: whether the
 /// result is written}. Names and values are those of set_live_option(), except the ones that open ports.
 /// Throws UsageError, FileError.
-CameraRequest camera_request(const Json& asked, const AllowedFolders& folders);
+CameraRequest camera_request(const Json& asked, const AllowedFolders& folders, CameraUse use);
 
 /// {cameras: [{id, address, protocol, vendor, model, serial}], problems: [sentence]}. Takes about a second.
 Json camera_list();
 
-/// A camera beside the server, one at a time: looked at, or measured. Calls may overlap.
+/// A camera beside the server, or two, one test at a time: looked at, or measured. Calls may overlap.
 class CameraRun {
  public:
   CameraRun() = default;
@@ -46,12 +48,15 @@ class CameraRun {
   void stop();
   bool measuring() const;
 
-  /// state ("idle", "looking", "measuring", "ended", "failed"), error, notes, settings, image (number of the
+  /// has_right (there is an image of the right camera), state ("idle", "looking", "measuring", "ended",
+  /// "failed"), error, notes, settings, image (number of the
   /// newest image), field (number of the newest result), line (what `dic live` says of it), results, drops,
   /// output, and from result `from` on: history [[number, time, strain of each extensometer]].
   Json progress(std::int64_t from) const;
-  /// Null before the first one.
+  /// The newest image of the camera, the left one of two; null before the first one.
   std::shared_ptr<const Image> image() const;
+  /// That of the right camera; null with one camera.
+  std::shared_ptr<const Image> right_image() const;
   /// Throws UsageError before the first one.
   LiveField field() const;
 
@@ -67,7 +72,7 @@ class CameraRun {
   std::string state_ = "idle", error_, output_;
   std::vector<std::string> notes_;
   std::vector<CameraSetting> settings_;
-  std::shared_ptr<const Image> image_;
+  std::shared_ptr<const Image> image_, right_;
   std::int64_t images_ = 0;  ///< number of images since it was opened
   std::shared_ptr<const Field> field_;
   std::string field_name_;

@@ -1,9 +1,12 @@
 #include "view/folder_list.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <filesystem>
+#include <iterator>
+#include <string_view>
 #include <vector>
 
 #include "commands.hpp"
@@ -30,13 +33,23 @@ std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder
   }
 }
 
-/// "folder", "result", "video" or "image"; empty for anything else. images: sorted.
+/// True for names of calibrations of two cameras: those of dic, OpenCV, and other programs.
+bool may_be_calibration(const std::filesystem::path& path) {
+  constexpr std::string_view kEndings[] = {".json", ".xml", ".yaml", ".yml", ".txt", ".caldat", ".csv"};
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::find(kEndings, ending) != std::end(kEndings);
+}
+
+/// "folder", "result", "video", "image" or "calibration"; empty for anything else. images: sorted.
 std::string kind_of(const std::filesystem::path& path, const std::vector<std::filesystem::path>& images) {
   std::error_code unknown;
   if (is_result(path)) return "result";
   if (std::filesystem::is_directory(path, unknown)) return "folder";
   if (std::ranges::binary_search(images, path)) return "image";
-  return std::filesystem::is_regular_file(path, unknown) && is_video(path) ? "video" : "";
+  if (!std::filesystem::is_regular_file(path, unknown)) return "";
+  return is_video(path) ? "video" : may_be_calibration(path) ? "calibration" : "";
 }
 
 }  // namespace

@@ -283,6 +283,8 @@ Json live_json(const LiveField& live, Size image) {
   const bool has_scale = live.scale > 0;
   Json counts = Json::object(), arrays = Json::array();
   for (const FieldArray& array : kPageArrays) arrays.push_back(array.name);
+  if (!live.field.stereo.x.empty())
+    for (const FieldArray& array : kStereoArrays) arrays.push_back(array.name);
   const auto by_status = live.field.counts();
   for (int k = 0; k < kStatusCount; ++k)
     counts[std::string(to_string(static_cast<Status>(k)))] = by_status[k];
@@ -297,9 +299,18 @@ Json live_json(const LiveField& live, Size image) {
       {"time_unit", "1"}};
 }
 
+/// Null if the page does not get such an array of this field.
+const FieldArray* page_array(const Field& field, const std::string& name) {
+  if (const auto found = std::ranges::find(kPageArrays, name, &FieldArray::name); found != kPageArrays.end())
+    return &*found;
+  if (field.stereo.x.empty()) return nullptr;
+  const auto found = std::ranges::find(kStereoArrays, name, &FieldArray::name);
+  return found != kStereoArrays.end() ? &*found : nullptr;
+}
+
 std::string live_bytes(const LiveField& live, const std::string& array) {
-  const auto shown = std::ranges::find(kPageArrays, array, &FieldArray::name);
-  if (shown == kPageArrays.end()) throw UsageError("There is no array " + array + ".");
+  const FieldArray* const shown = page_array(live.field, array);
+  if (!shown) throw UsageError("There is no array " + array + ".");
   const double factor = shown->is_length() && live.scale > 0 ? live.scale : 1;
   std::string bytes;
   visit_values(live.field, *shown, [&]<typename T>(const NodeValues<T>& values) {

@@ -185,8 +185,8 @@ bool may_begin_with(const fs::path& file, const std::string& frame) {
   return first == frame;
 }
 
-/// The images of the left camera as the run named them; empty with one camera. Those of the right one may have
-/// the same names.
+/// The images of the left camera as the run named them; empty with one camera. Those of the right one may
+/// have the same names.
 std::vector<std::string> left_images_of(const Result& result) {
   const Json settings = Json::parse(result.info().settings_json, nullptr, false);
   if (!settings.is_object() || !settings.contains("left") || !settings["left"].is_array()) return {};
@@ -366,7 +366,7 @@ PageAnswer Session::post(const std::string& what, const Json& asked) {
                                                    folders_, input_.command)}});
   if (what == "camera-look") {
     if (camera_.measuring()) throw UsageError("A camera is being measured: stop it first.");
-    camera_.look(camera_request(asked, folders_).options);
+    camera_.look(camera_request(asked, folders_, CameraUse::look).options);
     return json_answer(Json::object());
   }
   if (what == "camera-measure") return json_answer(measure_camera(asked));
@@ -383,8 +383,8 @@ PageAnswer Session::post(const std::string& what, const Json& asked) {
 
 PageAnswer Session::camera(const Words& words) {
   const std::size_t n = words.size();
-  if (n == 3 && words[2] == "image") {
-    const auto image = camera_.image();
+  if (n == 3 && (words[2] == "image" || words[2] == "right")) {
+    const auto image = words[2] == "right" ? camera_.right_image() : camera_.image();
     if (!image) return error_answer(404, "There is no image of the camera yet.");
     return image_answer(page_image(image->view(), kLongestCameraImage));
   }
@@ -398,7 +398,7 @@ PageAnswer Session::camera(const Words& words) {
 
 Json Session::measure_camera(const Json& asked) {
   if (measurement_.running()) throw UsageError("A measurement is under way: cancel it first.");
-  CameraRequest request = camera_request(asked, folders_);
+  CameraRequest request = camera_request(asked, folders_, CameraUse::measure);
   request.job.command = input_.command;
   request.job.force = asked.value("force", false);
   {

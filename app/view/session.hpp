@@ -48,8 +48,8 @@ class Session {
   PageAnswer page() const;
   PageAnswer get(const Words& words);
   PageAnswer post(const std::string& what, const Json& asked);
-  /// Answers the page about a camera: its newest image ("image"), its newest field ("field"), an array of
-  /// it, or what has happened since a result.
+  /// Answers the page about a camera: its newest image ("image"; "right": of the right camera), its newest
+  /// field ("field"), an array of it, or what has happened since a result.
   PageAnswer camera(const Words& words);
   Json measure_camera(const Json& asked);
   /// Throws UsageError while frames or a camera are measured.

@@ -130,26 +130,44 @@ struct NodeIndex {
   auto operator<=>(const NodeIndex&) const = default;
 };
 
-[[noreturn]] void refuse_point(const Grid& grid, const Roi::Vertex& point) {
+std::string position_text(double x, double y) {
   char position[64];
-  std::snprintf(position, sizeof position, "%g,%g", point.x, point.y);
-  throw UsageError("The point " + std::string(position) +
-                   " px cannot be measured: the nodes beside it, one each " + std::to_string(grid.step) +
-                   " px from " + std::to_string(grid.x0) + "," + std::to_string(grid.y0) +
-                   " on, do not all lie inside the region of interest.");
+  std::snprintf(position, sizeof position, "%g,%g", x, y);
+  return position;
+}
+
+[[noreturn]] void refuse_point(const Roi::Vertex& point, const std::string& why) {
+  throw UsageError("The position " + position_text(point.x, point.y) + " px cannot be measured: " + why +
+                   ".");
+}
+
+[[noreturn]] void refuse_beyond(const Grid& grid, const Roi::Vertex& point) {
+  refuse_point(point,
+               "it lies outside the image or the region of interest, or between their border and the last "
+               "point of the grid, one each " +
+                   std::to_string(grid.step) + " px; choose it between " + position_text(grid.x0, grid.y0) +
+                   " and " + position_text(grid.x(grid.nx - 1), grid.y(grid.ny - 1)) +
+                   " px, or a smaller step");
+}
+
+[[noreturn]] void refuse_outside(const Grid& grid, const Roi::Vertex& point, int i, int j) {
+  refuse_point(point, "it is interpolated between points of the grid, one each " + std::to_string(grid.step) +
+                          " px, and the one beside it at " + position_text(grid.x(i), grid.y(j)) +
+                          " px lies outside the region of interest; move it further inside, or choose a "
+                          "smaller step");
 }
 
 /// The nodes between which a position is interpolated.
 std::vector<NodeIndex> nodes_around(const Grid& grid, const Roi::Vertex& point) {
   constexpr double kRounding = 1e-9;  // as positions are probed
   const double x = (point.x - grid.x0) / grid.step, y = (point.y - grid.y0) / grid.step;
-  if (!(x >= 0 && y >= 0 && x <= grid.nx - 1 && y <= grid.ny - 1)) refuse_point(grid, point);
+  if (!(x >= 0 && y >= 0 && x <= grid.nx - 1 && y <= grid.ny - 1)) refuse_beyond(grid, point);
   std::vector<NodeIndex> nodes;
   const auto low = [](double at) { return static_cast<int>(std::floor(at + kRounding)); };
   const auto high = [](double at) { return static_cast<int>(std::ceil(at - kRounding)); };
   for (const int j : std::set{low(y), high(y)})
     for (const int i : std::set{low(x), high(x)}) {
-      if (!grid.inside[static_cast<std::size_t>(j) * grid.nx + i]) refuse_point(grid, point);
+      if (!grid.inside[static_cast<std::size_t>(j) * grid.nx + i]) refuse_outside(grid, point, i, j);
       nodes.push_back({j, i});
     }
   return nodes;

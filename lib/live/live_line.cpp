@@ -131,6 +131,7 @@ std::string start_line(const LineContext& context, const TrackSummary& track, co
   json["image"] = {track.image.width, track.image.height};
   json["points"] = track.points;
   json["length_unit"] = context.length_unit;
+  if (context.is_surface) json["axes"] = to_string(context.axes);
   json["device"] = track.device;
   return line_of(json);
 }

@@ -12,7 +12,8 @@ struct LineContext {
   std::vector<std::array<Position, 2>> extensometers;
   double length_factor = 1;  ///< length unit per px
   std::string length_unit = "px";
-  bool is_surface = false;  ///< two cameras measure: points and extensometers are in space, mm
+  bool is_surface = false;               ///< two cameras measure: points and extensometers are in space, mm
+  StereoAxes axes = StereoAxes::camera;  ///< axes of positions and displacements in space
 };
 
 /// The line of JSON for a frame: docs/live.md describes its keys. summary: of the frame's field.

@@ -74,14 +74,28 @@ void set_until(LiveOptions& live, const std::string& text) {
   live.until_frames = is_time ? 0 : number<int>("until", what, text);
 }
 
+bool is_true(const std::string& name, const std::string& text) {
+  if (text != "true" && text != "false") refuse(name, "true or false", text);
+  return text == "true";
+}
+
+void set_axes(LiveOptions& live, const std::string& text) {
+  const std::optional<StereoAxes> axes = from_name<StereoAxes>(text);
+  if (!axes) refuse("axes", "camera, plane, cylinder or points", text);
+  live.stereo.axes = *axes;
+}
+
+void set_axes_points(LiveOptions& live, const std::string& text) {
+  try {
+    live.stereo.axes_points = parse_axes_points(text);
+  } catch (const UsageError& problem) {
+    throw UsageError("axes-points " + std::string(problem.what()));
+  }
+}
+
 void add_extensometer(LiveOptions& live, const std::string& text) {
   const auto [x1, y1, x2, y2] = numbers<double, 4>("extensometer", "four numbers x1,y1,x2,y2", text);
   live.extensometers.push_back({Position{x1, y1}, Position{x2, y2}});
-}
-
-void set_only_extensometers(LiveOptions& live, const std::string& text) {
-  if (text != "true" && text != "false") refuse("only-extensometers", "true or false", text);
-  live.only_extensometers = text == "true";
 }
 
 struct Option {
@@ -92,6 +106,14 @@ constexpr Option kOptions[] = {
     {"camera", [](LiveOptions& live, const std::string& text) { live.camera = text; }},
     {"right-camera", [](LiveOptions& live, const std::string& text) { live.right_camera = text; }},
     {"calibration", [](LiveOptions& live, const std::string& text) { live.calibration = text; }},
+    {"axes", set_axes},
+    {"axes-points", set_axes_points},
+    {"correct-rig", [](LiveOptions& live,
+                       const std::string& text) { live.stereo.correct_rig = is_true("correct-rig", text); }},
+    {"remove-rigid-motion",
+     [](LiveOptions& live, const std::string& text) {
+       live.stereo.remove_rigid_motion = is_true("remove-rigid-motion", text);
+     }},
     {"set", set_feature},
     {"region", set_region},
     {"format", [](LiveOptions& live, const std::string& text) { live.settings.format = text; }},
@@ -116,7 +138,10 @@ constexpr Option kOptions[] = {
     {"lost", set_lost},
     {"until", set_until},
     {"extensometer", add_extensometer},
-    {"only-extensometers", set_only_extensometers},
+    {"only-extensometers",
+     [](LiveOptions& live, const std::string& text) {
+       live.only_extensometers = is_true("only-extensometers", text);
+     }},
 };
 
 }  // namespace
@@ -146,6 +171,9 @@ std::vector<std::string> LiveOptions::validate() const {
   need(right_camera.empty() || !calibration.empty(), "Two cameras need their calibration: name its file.");
   need(calibration.empty() || !right_camera.empty(),
        "A calibration of two cameras was given, but no right camera: name it.");
+  need(!right_camera.empty() || (stereo.axes == StereoAxes::camera && !stereo.axes_points &&
+                                 !stereo.correct_rig && !stereo.remove_rigid_motion),
+       "Axes, rig and rigid motion are settings of two cameras, but no right camera was given: name it.");
   need(right_camera.empty() || right_camera != camera, "The left and the right camera are the same one.");
   need(is_positive(settings.frame_rate), "The frame rate must be a positive number of frames per second.");
   need(is_positive(settings.exposure), "The exposure must be a positive number of microseconds.");

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <cstdio>
 #include <deque>
 #include <dic/camera_rig.hpp>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/live.hpp>
+#include <dic/stereo_files.hpp>
 #include <exception>
 #include <filesystem>
 #include <mutex>
@@ -17,6 +19,7 @@
 #include <thread>
 #include <utility>
 
+#include "live/border_note.hpp"
 #include "live/camera.hpp"
 #include "live/camera_pair.hpp"
 #include "live/line_sender.hpp"
@@ -27,6 +30,7 @@
 #include "live/waiting_frames.hpp"
 #include "run/frame_summary.hpp"
 #include "run/run_origin.hpp"
+#include "run/stereo_json.hpp"
 
 namespace dic {
 namespace {
@@ -54,16 +58,18 @@ std::size_t frames_in_memory(const Image& frame) {
 }
 
 /// Settings that measurements with two cameras do not have.
-void check_pair(const TrackJob& job, const std::filesystem::path& calibration) {
-  StereoOptions stereo;
+void check_pair(const TrackJob& job, const LiveOptions& options) {
+  StereoOptions stereo = options.stereo;
   stereo.track = job.options;
   for (const std::string& problem : stereo.validate()) throw UsageError(problem);
   if (!job.reference.empty())
     throw UsageError("The first frames of two cameras are their reference: name no other one.");
   if (job.scale_mm_per_px > 0)
     throw UsageError("The calibration of two cameras has the scale: leave the scale out.");
-  if (std::error_code failed; !std::filesystem::exists(calibration, failed))
-    read_camera_rig(calibration);  // tells what is wrong
+  if (job.csv && job.csv_style != CsvStyle::native)
+    throw UsageError("Tables of two cameras have one style: leave the style out.");
+  if (std::error_code failed; !std::filesystem::exists(options.calibration, failed))
+    read_camera_rig(options.calibration);  // tells what is wrong
 }
 
 void check(const TrackJob& job, const LiveOptions& options) {
@@ -71,7 +77,7 @@ void check(const TrackJob& job, const LiveOptions& options) {
   checked.frames = {options.camera};
   for (const auto& problems : {options.validate(), checked.validate()})
     for (const std::string& problem : problems) throw UsageError(problem);
-  if (!options.right_camera.empty()) check_pair(job, options.calibration);
+  if (!options.right_camera.empty()) check_pair(job, options);
   if (job.pictures == Pictures::all)
     throw UsageError(
         "Pictures of all frames cannot be drawn while a camera is measured: draw them from the result "
@@ -129,12 +135,10 @@ struct LiveStream::Impl {
     run::note_origin(summary.track);
     sender = std::make_unique<live::LineSender>(options.udp, options.tcp);
     const double scale = job.scale();
-    lines = {job.roi.points, options.extensometers, scale > 0 ? scale : 1, scale > 0 ? "mm" : "px",
-             !options.right_camera.empty()};
+    lines = {job.roi.points,          options.extensometers,         scale > 0 ? scale : 1,
+             scale > 0 ? "mm" : "px", !options.right_camera.empty(), options.stereo.axes};
     job.resume = false;
-    if (options.only_extensometers || !job.roi.points.empty())
-      for (const auto& ends : options.extensometers)
-        job.roi.points.insert(job.roi.points.end(), ends.begin(), ends.end());
+    if (options.only_extensometers || !job.roi.points.empty()) add_positions();
     job.frames = {options.camera};
     // Before the camera is opened: a folder that cannot be used is told at once.
     if (!options.record.empty())
@@ -144,6 +148,11 @@ struct LiveStream::Impl {
     summary.settings = camera->settings();
     take_reference();
     tell(live::start_line(lines, summary.track, summary), "start");
+    if (meter->of_pairs()) doubt_calibration(*meter->of_pairs());
+    if (const std::string near_border =
+            live::border_note(lines, meter->grid(), meter->options().refine.subset, image);
+        !near_border.empty())
+      note("note", near_border);
     for (const CameraSetting& setting : summary.settings)
       if (!setting.is_kept)
         note("note", "The camera took " + setting.actual + " for " + setting.name + " instead of " +
@@ -161,6 +170,14 @@ struct LiveStream::Impl {
   }
 
   // ---- Before measuring ----
+
+  /// Adds what is measured beside the points that were asked for.
+  void add_positions() {
+    std::vector<Position>& points = job.roi.points;
+    for (const auto& ends : options.extensometers) points.insert(points.end(), ends.begin(), ends.end());
+    if (const auto& axes = options.stereo.axes_points)
+      points.insert(points.end(), axes->begin(), axes->end());
+  }
 
   /// Opens the camera, or both as one.
   std::unique_ptr<LiveCamera> open_cameras() const {
@@ -188,14 +205,53 @@ struct LiveStream::Impl {
     summary.track.device_reason = meter->device_reason();
     summary.track.points = meter->grid().points();
     summary.track.output = job.output;
-    if (!job.output.empty())
-      writer = std::make_unique<live::ResultWriter>(
-          job, meter->grid(), run::describe_result(job, summary.track, true), summary.track);
+    if (!job.output.empty()) begin_result();
     const std::size_t most = options.drop == DropPolicy::stop
                                  ? static_cast<std::size_t>(options.settings.buffers)
                                  : frames_in_memory(reference);
     waiting = std::make_unique<live::WaitingFrames>(options.drop, most);
     forget_what_has_arrived();
+  }
+
+  void begin_result() {
+    ResultInfo info = run::describe_result(job, summary.track, true);
+    std::optional<live::ResultWriter::PairFiles> pairs;
+    if (const StereoTracker* tracker = meter->of_pairs()) {
+      info.settings_json = run::stereo_settings_json(job_of_pairs());
+      pairs.emplace();
+      if (options.stereo.correct_rig && tracker->rig_correction())
+        pairs->corrected_rig = tracker->rig_correction()->rig;
+    }
+    writer = std::make_unique<live::ResultWriter>(job, meter->grid(), std::move(info), summary.track,
+                                                  std::move(pairs));
+  }
+
+  /// The job of `dic stereo` that measures the recorded pairs in the same way.
+  StereoJob job_of_pairs() const {
+    StereoJob pairs;
+    pairs.track = job;
+    pairs.right = {options.right_camera};
+    if (!options.record.empty()) {
+      pairs.track.frames = {(options.record / "left").string()};
+      pairs.right = {(options.record / "right").string()};
+    }
+    pairs.calibration = options.calibration;
+    pairs.options = options.stereo;
+    return pairs;
+  }
+
+  /// Says if the matches of the references contradict the calibration.
+  void doubt_calibration(const StereoTracker& tracker) {
+    constexpr double kDoubtful = 0.1;  // px, as for dic stereo
+    const double median = tracker.reference().epipolar_median;
+    if (!(median > kDoubtful)) return;
+    char text[16];
+    std::snprintf(text, sizeof text, "%.2g", median);
+    note("note",
+         "The matches of the references lie " + std::string(text) +
+             " px from their epipolar lines (median): the cameras have moved since their calibration, "
+             "or the two references were not taken at the same moment; positions are as uncertain as "
+             "that.");
   }
 
   static std::string describe(const Image& image) {

@@ -9,7 +9,7 @@ namespace {
 std::variant<Tracker, StereoTracker> tracker_of(const TrackJob& job, const LiveOptions& options,
                                                 const Image& reference, const Image* right) {
   if (!right) return Tracker(job.options, reference, job.roi);
-  StereoOptions stereo;
+  StereoOptions stereo = options.stereo;
   stereo.track = job.options;
   return StereoTracker(stereo, read_camera_rig(options.calibration, reference.size()), reference, *right,
                        job.roi);

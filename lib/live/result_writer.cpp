@@ -19,10 +19,14 @@ class NoFrames final : public FrameSource {
 
 }  // namespace
 
-ResultWriter::ResultWriter(const TrackJob& job, const Grid& grid, ResultInfo info, TrackSummary& summary)
-    : grid_(grid), info_(std::move(info)), summary_(summary), results_(job, false), thread_([this] {
-        write_all();
-      }) {}
+ResultWriter::ResultWriter(const TrackJob& job, const Grid& grid, ResultInfo info, TrackSummary& summary,
+                           std::optional<PairFiles> pairs)
+    : grid_(grid),
+      info_(std::move(info)),
+      summary_(summary),
+      pairs_(std::move(pairs)),
+      results_(job, false),
+      thread_([this] { write_all(); }) {}
 
 ResultWriter::~ResultWriter() { close(); }
 
@@ -59,8 +63,16 @@ void ResultWriter::finish() {
 
 void ResultWriter::complete() {
   NoFrames none;
-  if (!results_.begun()) results_.begin(grid_, info_, 0, {}, {});
+  if (!results_.begun()) begin();
+  if (surface_) surface_->finish();
   results_.finish(summary_, none);
+}
+
+void ResultWriter::begin() {
+  results_.begin(grid_, info_, 0, {}, {});
+  if (!pairs_) return;
+  surface_.emplace(results_.claim("surface.vtkhdf"), info_);
+  if (pairs_->corrected_rig) write_camera_rig(results_.claim("stereo.json"), *pairs_->corrected_rig);
 }
 
 void ResultWriter::write_all() {
@@ -87,13 +99,14 @@ void ResultWriter::write_all() {
 }
 
 void ResultWriter::write(Entry entry) {
-  if (!results_.begun()) results_.begin(grid_, info_, 0, {}, {});
+  if (!results_.begun()) begin();
   const std::int64_t index = written_++;
   summary_.seconds += entry.seconds;
   if (std::ssize(summary_.frames) < kMostDescribed)
     summary_.frames.push_back(entry.summary);
   else
     ++summary_.frames_beyond;
+  if (entry.field && surface_) surface_->add(*entry.field, entry.summary.time.value_or(NAN));
   if (entry.field)
     results_.add(*entry.field, {index, entry.summary.time.value_or(NAN), entry.summary.file, index + 1},
                  entry.image ? copy_of(entry.image->view()) : Image(), {});

@@ -2,13 +2,16 @@
 
 #include <condition_variable>
 #include <deque>
+#include <dic/stereo.hpp>
 #include <dic/track_files.hpp>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "io/surface_file.hpp"
 #include "run/results.hpp"
 
 namespace dic::live {
@@ -26,9 +29,16 @@ class ResultWriter {
     StageSeconds seconds;  ///< spent on the frame, added to those of the run
   };
 
-  /// Throws FileError as run::Results does. job and summary must outlive this object; the thread alone uses
-  /// the summary until close() has returned.
-  ResultWriter(const TrackJob& job, const Grid& grid, ResultInfo info, TrackSummary& summary);
+  /// Files that measurements with two cameras have beside the others: the surface and, if it is known, the
+  /// corrected calibration.
+  struct PairFiles {
+    std::optional<CameraRig> corrected_rig;
+  };
+
+  /// pairs: no value with one camera. Throws FileError as run::Results does. job and summary must outlive
+  /// this object; the thread alone uses the summary until close() has returned.
+  ResultWriter(const TrackJob& job, const Grid& grid, ResultInfo info, TrackSummary& summary,
+               std::optional<PairFiles> pairs = {});
   ~ResultWriter();
   ResultWriter(const ResultWriter&) = delete;
   ResultWriter& operator=(const ResultWriter&) = delete;
@@ -44,6 +54,7 @@ class ResultWriter {
  private:
   static constexpr std::size_t kMostWaiting = 64;
 
+  void begin();
   void write_all();
   void write(Entry entry);
   void complete();
@@ -51,7 +62,9 @@ class ResultWriter {
   Grid grid_;
   ResultInfo info_;
   TrackSummary& summary_;
+  std::optional<PairFiles> pairs_;
   run::Results results_;
+  std::optional<io::SurfaceFile> surface_;
   std::int64_t written_ = 0;
   std::mutex mutex_;  ///< guards all members below
   std::condition_variable changed_;

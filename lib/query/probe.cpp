@@ -66,7 +66,8 @@ std::string problem_of(const Field& field, const Cell& cell) {
     const Status status = field.status[node_of(grid, corner)];
     if (status == Status::ok) continue;
     return "the point (" + std::to_string(grid.x(corner.i)) + ", " + std::to_string(grid.y(corner.j)) +
-           ") beside it is " + std::string(to_string(status));
+           ") beside it is " + std::string(to_string(status)) +
+           (status == Status::out_of_image ? ": its subset reaches beyond the border of the image" : "");
   }
   if (cell.corners.size() > 1)
     for (const Cell::Corner& corner : cell.corners)

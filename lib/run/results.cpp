@@ -173,10 +173,17 @@ void Results::add(const Field& field, const Frame& frame, Image current, std::ve
     keep_image(frame, std::move(current));
   open_writer();
   writer_->add(field, frame.time, frame.name, frame.number);
-  if (job_.csv) write_csv(folder_.claim(fs::path("csv") / (stem + ".csv")), info_, field, job_.csv_style);
+  if (job_.csv) write_table(folder_.claim(fs::path("csv") / (stem + ".csv")), field);
   state_frame_ = frame.index;
   new_state_ = std::move(state);
   ++count_;
+}
+
+void Results::write_table(const fs::path& path, const Field& field) const {
+  if (field.stereo.x.empty())
+    write_csv(path, info_, field, job_.csv_style);
+  else
+    write_stereo_csv(path, field);
 }
 
 void Results::add_picture(const Field& field, const Frame& frame, const std::string& stem) {
@@ -226,7 +233,7 @@ void Results::sync_now_and_then() {
 }
 
 void Results::write_run(const TrackSummary& summary, RunState state) {
-  write_text_file(run_path_, run_json(job_, summary, state));
+  write_text_file(run_path_, run_json(job_, info_.settings_json, summary, state));
 }
 
 void Results::find_ranges(const Field& field) {

@@ -71,6 +71,8 @@ class Results {
   /// Takes the joined frames; to be called after `join` and before `finish` only. tables: the table of each
   /// measured frame in the parts, which are moved; empty if there are none.
   void take_joined(const RunLog::Contents& done, std::span<const std::filesystem::path> tables);
+  /// The path of a further file of the result, after `begin`.
+  std::filesystem::path claim(const std::filesystem::path& name) { return folder_.claim(name); }
   /// Adds a measured frame. current: its pixels, empty if no pictures are drawn. state: state of its
   /// FrameResult.
   void add(const Field& field, const Frame& frame, Image current, std::vector<std::byte> state);
@@ -95,6 +97,7 @@ class Results {
   void open_writer();
   void place_tables(const std::vector<std::string>& stems, std::span<const std::filesystem::path> tables);
   std::vector<std::string> add_earlier_frames(const RunLog::Contents& done);
+  void write_table(const std::filesystem::path& path, const Field& field) const;
   void add_picture(const Field& field, const Frame& frame, const std::string& stem);
   void find_ranges(const Field& field);
   void write_run(const TrackSummary& summary, RunState state);

@@ -265,7 +265,8 @@ FrameSummary frame_from_json(const std::string& text) {
   return frame;
 }
 
-std::string run_json(const TrackJob& job, const TrackSummary& summary, RunState state) {
+std::string run_json(const TrackJob& job, const std::string& settings, const TrackSummary& summary,
+                     RunState state) {
   Json json;
   json["state"] = to_string(state);
   json["frames_done"] = std::ssize(summary.frames) + summary.frames_beyond;
@@ -274,7 +275,7 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary, RunState 
   json["command"] = job.command;
   json["date"] = summary.date;
   json["host"] = summary.host;
-  json["settings"] = settings(job);
+  json["settings"] = Json::parse(settings);
   json["chosen"] = {{"prefilter", summary.options.prefilter.value_or(0)},
                     {"subset", summary.options.refine.subset}};
   json["reference"] = summary.reference;

@@ -38,7 +38,8 @@ struct EnumNames<run::RunState> {
 namespace dic::run {
 
 /// Returns the text of run.json (docs/file-formats.md). Missing numbers are null. While the run lasts,
-/// frames are only counted.
-std::string run_json(const TrackJob& job, const TrackSummary& summary, RunState state);
+/// frames are only counted. settings: a JSON object, as of settings_json() or stereo_settings_json().
+std::string run_json(const TrackJob& job, const std::string& settings, const TrackSummary& summary,
+                     RunState state);
 
 }  // namespace dic::run

@@ -10,7 +10,9 @@
 #include <dic/error.hpp>
 #include <dic/shared/strain_sigma.hpp>
 #include <limits>
+#include <locale>
 #include <numbers>
+#include <sstream>
 #include <string>
 
 namespace dic::stereo {
@@ -291,3 +293,19 @@ void remove_motion(const RigidMotion& motion, std::span<const Vector3d> position
 }
 
 }  // namespace dic::stereo
+
+namespace dic {
+
+std::array<Roi::Vertex, 3> parse_axes_points(const std::string& text) {
+  std::array<Roi::Vertex, 3> points;
+  std::istringstream stream(text);
+  stream.imbue(std::locale::classic());
+  char comma[3] = {};
+  for (std::size_t k = 0; k < points.size(); ++k) stream >> points[k].x >> comma[k] >> points[k].y;
+  std::string rest;
+  if (!stream || comma[0] != ',' || comma[1] != ',' || comma[2] != ',' || stream >> rest)
+    throw UsageError("needs three points \"x,y x,y x,y\", got \"" + text + "\"");
+  return points;
+}
+
+}  // namespace dic

@@ -484,6 +484,10 @@ std::vector<std::string> StereoOptions::validate() const {
   if (track.global.enabled) found.push_back("The global step is made for one camera: leave it out.");
   if (axes == StereoAxes::points && !axes_points)
     found.push_back("Three points in the left reference are needed for these axes.");
+  if (axes != StereoAxes::points && axes_points)
+    found.push_back(
+        "Three points that define axes were given, but other axes: choose those through points, or leave the "
+        "points out.");
   if (!(largest_epipolar > 0)) found.push_back("The largest epipolar distance must be above 0 px.");
   return found;
 }

@@ -1,13 +1,15 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <dic/live.hpp>
 #include <memory>
+#include <numbers>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "live/camera.hpp"
@@ -53,56 +55,90 @@ class MemoryCamera final : public live::LiveCamera {
   std::int64_t id_ = 0;
 };
 
-double quantile(std::span<const double> sorted, double share) {
-  return sorted[std::min(static_cast<std::size_t>(share * static_cast<double>(sorted.size())),
-                         sorted.size() - 1)];
+enum class Turning : std::uint8_t { at_once, slowly };
+
+/// Speckle that turns back at once, or slows down before, as a specimen does. Material leaves the image at
+/// its edges.
+live::MovingSpeckle moving_speckle(Size size, Turning turning) {
+  if (turning == Turning::at_once) return live::MovingSpeckle(size);
+  SynthOptions options;
+  options.size = size;
+  options.noise = 1;
+  options.blob_sigma = 2;
+  options.motion.kind = MotionKind::affine;
+  options.motion.u = 3;
+  options.motion.v = -1.5;
+  options.motion.ux = 0.01;
+  options.motion.vy = -0.003;
+  options.motion.cx = size.width / 2.0;
+  options.motion.cy = size.height / 2.0;
+  options.amounts.clear();
+  for (int state = 0; state < live::MovingSpeckle::kStates; ++state)
+    options.amounts.push_back(0.5 - 0.5 * std::cos(std::numbers::pi * live::MovingSpeckle::amount_of(state)));
+  std::vector<Image> states;
+  for (int state = 0; state < live::MovingSpeckle::kStates; ++state)
+    states.push_back(synth_frame(options, state));
+  return live::MovingSpeckle(std::move(states));
 }
 
-void measure(const live::MovingSpeckle& speckle, double rate, int step, DropPolicy drop) {
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return NAN;
+  std::ranges::sort(values);
+  return values[std::min(static_cast<std::size_t>(share * static_cast<double>(values.size())),
+                         values.size() - 1)];
+}
+
+/// margin: border of the image that is not measured, px.
+void measure(const live::MovingSpeckle& speckle, const char* turning, int margin, double rate, int step) {
   constexpr int kFrames = 2000, kWarm = 100;
   TrackJob job;
   job.options.step = step;
+  const Size image = speckle.frame(0).size();
+  job.roi.rect = {margin, margin, image.width - 2 * margin, image.height - 2 * margin};
   job.pictures = Pictures::none;
   job.output.clear();
   LiveOptions options;
   options.camera = "memory";
-  options.drop = drop;
+  options.drop = DropPolicy::never;
   options.until_frames = kFrames;
   LiveStream stream(job, options, [&](const std::string&, const CameraSettings&) {
     return std::make_unique<MemoryCamera>(speckle, rate);
   });
   std::vector<double> latencies;
-  std::int64_t ok = 0, points = 0;
+  std::vector<std::vector<double>> by_phase(30);
   while (const std::optional<LiveFrame> frame = stream.next()) {
     if (!frame->event.empty() || !frame->field || frame->number <= kWarm) continue;
     latencies.push_back(1e3 * frame->latency);
-    ok += frame->field->counts()[static_cast<int>(Status::ok)];
-    points += frame->field->grid().points();
+    by_phase[static_cast<std::size_t>(frame->id % 30)].push_back(latencies.back());
   }
   const LiveSummary summary = stream.finish();
-  if (latencies.empty()) {
-    std::printf("nothing was measured: %s\n", summary.problem.c_str());
-    return;
-  }
-  std::ranges::sort(latencies);
   std::printf(
-      "%s, %lld points, step %d, %.0f frames/s, %s: p50 %.2f ms, p99 %.2f ms, max %.2f ms; %lld frames "
-      "produced, "
-      "%lld results, %lld dropped; %.2f %% ok %s\n",
-      summary.track.device.c_str(), static_cast<long long>(summary.track.points), step, rate,
-      std::string(to_string(drop)).c_str(), quantile(latencies, 0.5), quantile(latencies, 0.99),
-      latencies.back(), static_cast<long long>(summary.produced), static_cast<long long>(summary.results),
-      static_cast<long long>(summary.drops.without_result()),
-      100.0 * static_cast<double>(ok) / static_cast<double>(points), summary.problem.c_str());
+      "%s, turning %s, margin %d px, %lld points, step %d, %.0f frames/s: p50 %.2f, p90 %.2f, p95 %.2f, "
+      "p99 %.2f, max %.2f ms; %lld frames, %lld results, %lld dropped %s\n",
+      summary.track.device.c_str(), turning, margin, static_cast<long long>(summary.track.points), step, rate,
+      quantile(latencies, 0.5), quantile(latencies, 0.9), quantile(latencies, 0.95),
+      quantile(latencies, 0.99), quantile(latencies, 1), static_cast<long long>(summary.produced),
+      static_cast<long long>(summary.results), static_cast<long long>(summary.drops.without_result()),
+      summary.problem.c_str());
+  const StageSeconds& s = summary.track.seconds;
+  const double per_frame = 1e3 / static_cast<double>(std::max<std::int64_t>(summary.results, 1));
+  std::printf("  ms per frame: search %.2f, refine %.2f, strain %.2f, measuring %.2f; median by phase:",
+              s.search * per_frame, s.refine * per_frame, s.strain * per_frame, s.measuring() * per_frame);
+  for (const auto& phase : by_phase) std::printf(" %.1f", quantile(phase, 0.5));
+  std::printf("\n");
+  std::fflush(stdout);
 }
 
 }  // namespace
 
-/// live_latency [SIDE OF THE IMAGE [FRAMES PER SECOND [STEP]]]
+/// live_latency [SIDE OF THE IMAGE, px [FRAMES PER SECOND [STEP, px]]]
 int main(int argc, char** argv) {
   const int side = argc > 1 ? std::atoi(argv[1]) : 2048;
   const double rate = argc > 2 ? std::atof(argv[2]) : 200;
   const int step = argc > 3 ? std::atoi(argv[3]) : 10;
-  const live::MovingSpeckle speckle({side, side});
-  for (const DropPolicy drop : {DropPolicy::newest, DropPolicy::never}) measure(speckle, rate, step, drop);
+  for (const Turning turning : {Turning::at_once, Turning::slowly}) {
+    const live::MovingSpeckle speckle = moving_speckle({side, side}, turning);
+    for (const int margin : {0, side / 64})
+      measure(speckle, turning == Turning::slowly ? "slowly" : "at once", margin, rate, step);
+  }
 }

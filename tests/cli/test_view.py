@@ -474,12 +474,20 @@ class ViewTest(ProgramTest):
                              ({"camera": good, "toml": f'output = "{outside}"', "keep": True}, "has to lie in"),
                              ({"camera": good, "toml": "subset = 4"}, "subset"), ({"camera": good, "toml": "["}, "settings cannot be understood"),
                              ({"camera": good, "toml": 3}, "makes no sense"), ({"camera": good, "keep": "yes"}, "makes no sense"),
-                             ({"camera": {**good, "only-extensometers": "true"}}, "No extensometer")):
+                             ({"camera": {**good, "only-extensometers": "true"}}, "No extensometer"),
+                             ({"camera": {**good, "right-camera": "fake", "calibration": "a.json"}}, "the same one"),
+                             ({"camera": {**good, "right-camera": "b", "calibration": outside}}, "has to lie in"),
+                             ({"camera": {**good, "axes": "sphere"}}, "axes needs camera, plane"),
+                             ({"camera": {**good, "axes-points": "1,2"}}, "three points"),
+                             ({"camera": {**good, "correct-rig": "yes"}}, "true or false")):
             for what in ("look", "measure"):
                 status, answer = server.post(f"api/camera-{what}", asked)
                 self.assertEqual(status, 400, asked)
                 self.assertIn(words.lower(), json.loads(answer)["error"].lower(), asked)
-        for path in ("api/camera", "api/camera/", "api/camera/x", "api/camera/image", "api/camera/field", "api/camera/1/2", "api/camera/field/u/1",
+        for asked, words in (({**good, "right-camera": "b"}, "calibration"), ({**good, "axes": "plane"}, "no right camera"),
+                             ({**good, "calibration": "a.json"}, "no right camera")):  # looking needs no calibration yet
+            self.assertIn(words, json.loads(server.post("api/camera-measure", {"camera": asked})[1])["error"])
+        for path in ("api/camera", "api/camera/", "api/camera/x", "api/camera/image", "api/camera/right", "api/camera/field", "api/camera/1/2", "api/camera/field/u/1",
                      "api/cameras/1"):
             self.assertIn(server.ask("GET", path)[0], (400, 404), path)
         self.assertEqual(server.get_json("api/camera/-5")["state"], "idle")

@@ -49,7 +49,7 @@ int read_camera_request(const std::string& body) {
   const Json asked = Json::parse(body, nullptr, false);
   if (!asked.is_object()) return 0;
   try {
-    camera_request(asked, folders);
+    for (const CameraUse use : {CameraUse::look, CameraUse::measure}) camera_request(asked, folders, use);
   } catch (const Error&) {  // refused in a sentence
   } catch (const Json::exception&) {
   }

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+import h5py
 import numpy as np
 
 import dic_program
@@ -132,6 +133,21 @@ class FakeCameraTest(LiveTest):
             self.assertIsNone(point["problem"] if point["u"] is None else None)
             self.assertLess(point["sigma_u"], 0.1)
 
+    def test_positions_near_the_border_are_named(self):
+        # Half a subset of 21 px is 10 px.
+        told = lambda *places: self.succeed("live", *QUICK, "--camera", "fake", "--until", "1", *places, "--force").stderr
+        (self.folder / "points.csv").write_text("x,y\n60,60\n60,5\n3,60\n")
+        self.assertIn("Point 2 at 60,5 px is measured 5 px from the border of the image and needs 10 px, half a subset of 21 px", told("--points", "points.csv"))
+        self.assertIn("1 more", told("--points", "points.csv"))
+        self.assertIn("The second end of extensometer 1 at 122.5,60 px is measured 2 px", told("--extensometer", "60,60,122.5,60"))
+        self.assertIn("The second end of extensometer 1 at 140,60 px has no values", told("--extensometer", "60,60,140,60", *FIELD))
+        self.assertNotIn("border", told("--extensometer", "10,60,115,60"))
+        for place, reach in (("126,60", "0,0 and 125,125 px"), ("200,60", "0,0 and 125,125 px"), ("60,-1", "outside the image")):
+            self.refuse(2, [f"The position {place} px cannot be measured", reach], "live", *QUICK, "--camera", "fake", "--until", "1",
+                        "--extensometer", f"60,60,{place}", "-o", "beyond")
+        self.refuse(2, ["The position 62,62 px", "beside it at 60,60 px lies outside the region"], "live", *QUICK, "--camera", "fake", "--until", "1",
+                    "--extensometer", "62,62,100,62", "--roi-hole", "58,58 58,61 61,61 61,58", "-o", "beyond")
+
     def test_overload_is_counted(self):
         frames, end, _ = self.measure("--camera", "fake", "--fps", "1000", "--step", "2", "--until", "5")
         self.assertGreater(end["drops"]["measuring"] + end["drops"]["no_buffer"], 0)
@@ -146,6 +162,7 @@ class FakeCameraTest(LiveTest):
         self.assertEqual(float(start["settings"]["gain"]["actual"]), 3)
         self.refuse(2, ["no feature Sharpness"], "live", "--camera", "fake", "--set", "Sharpness=3", "-o", "a")
         self.refuse(2, ["pixel format Mono7"], "live", "--camera", "fake", "--format", "Mono7", "-o", "a")
+        self.refuse(1, ["0x01080009", "not read", "grey format"], "live", *QUICK, "--camera", "fake", "--format", "BayerRG8", "-o", "a")
         self.refuse(2, ["at most 4096 x 4096 px"], "live", "--camera", "fake", "--region", "0,0,9999,9999", "-o", "a")
         self.refuse(2, ["--until"], "live", "--camera", "fake", "--until", "soon")
         self.refuse(2, ["No camera was named"], "live", "--until", "5")
@@ -217,14 +234,49 @@ class PairTest(LiveTest):
             self.assertAlmostEqual(frame["extensometers"][0]["strain"], 0.01 * moved, delta=2e-3)
         self.assertGreater(abs(frames[-1]["points"][0]["W"]), 0.3)
 
+    def surface(self, output):
+        """Number of points of each step of surface.vtkhdf, and all arrays over the points."""
+        with h5py.File(self.folder / output / "surface.vtkhdf") as file:
+            root = file["VTKHDF"]
+            self.assertEqual(root["Steps"].attrs["NSteps"], len(root["Steps/Values"]))
+            arrays = {name: values[()] for name, values in root["PointData"].items()}
+            return root["NumberOfPoints"][()], {"position": root["Points"][()], **arrays}
+
     def test_recorded_pairs_measured_again_give_the_same_bits(self):
-        frames, end, _ = self.measure(*self.PAIR, *FIELD, "--drop", "never", "--until", "4", "--record", "frames", "-o", "out")
-        self.assertEqual(end["recorded"], 5)
+        space = ["--axes", "points", "--axes-points", "32,32 96,32 32,96", "--correct-rig"]
+        frames, end, start = self.measure(*self.PAIR, *FIELD, *space, "--drop", "never", "--until", "4", "--record", "frames",
+                                          "--extensometer", "32,64,96,64", "--csv", "-o", "out")
+        self.assertEqual((end["recorded"], start["axes"]), (5, "points"))
         self.succeed("stereo", "--left", "frames/left", "--right", "frames/right", "--calibration", "rig/stereo.json", "--subset", "21",
-                     *FIELD, "--device", "cpu", "--no-pictures", "-o", "again")
+                     *FIELD, *space, "--device", "cpu", "--no-pictures", "--csv", "-o", "again")
         once, again = self.fields("out"), self.fields("again")
-        for name in ("X", "W", "sigma_U", "epipolar", "exx", "status"):
-            np.testing.assert_array_equal(once[name], again[name][1:], err_msg=name)  # the first one is the reference
+        for name, values in once.items():
+            np.testing.assert_array_equal(values, again[name][1:], err_msg=name)  # the first one is the reference
+        (count, surface), (all_counts, all_surfaces) = self.surface("out"), self.surface("again")
+        np.testing.assert_array_equal(count, all_counts[1:])
+        for name, values in surface.items():
+            np.testing.assert_array_equal(values, all_surfaces[name][all_counts[0]:], err_msg=name)
+        for name in ("stereo.json", f"csv/{frames[-1]['file'].removesuffix('.pgm')}.csv"):
+            self.assertEqual((self.folder / "out" / name).read_bytes(), (self.folder / "again" / name).read_bytes(), name)
+        settings = self.run_json("out")["settings"]
+        self.assertEqual((settings["axes"], settings["axes_points"], settings["correct_rig"]),
+                         ("points", [[32, 32], [96, 32], [32, 96]], True))
+        # The gauge, whose ends are nodes, in space: with the arrays of the other run.
+        fields = {name: values[1:, 4, [2, 6]] for name, values in again.items()}
+        at = np.stack([fields[name] for name in "XYZ"], axis=-1)
+        moved = at + np.stack([fields[name] for name in "UVW"], axis=-1)
+        length, now = (np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1) for ends in (at, moved))
+        for frame, strain in zip(frames, now / length - 1):
+            self.assertAlmostEqual(frame["extensometers"][0]["strain"], strain, delta=1e-9)
+            self.assertGreater(frame["extensometers"][0]["sigma_strain"], 0)
+
+    def test_axes_of_points_that_are_measured_alone(self):
+        # The points of the axes are no nodes of the gauge: they are measured with it.
+        frames, _, start = self.measure(*self.PAIR, "--extensometer", "30,60,90,60", "--axes", "points",
+                                        "--axes-points", "30,30 90,30 30,90", "--until", "2", "-o", "out")
+        self.assertEqual(start["points"], 5)
+        for values in (self.fields("out")[name] for name in "XYZ"):  # the first point is the origin
+            np.testing.assert_allclose(values[:, 0, 0], 0, atol=1e-9)
 
     def test_what_does_not_fit_is_refused(self):
         self.refuse(2, ["calibration"], "live", "--camera", "fake-left", "--right-camera", "fake-right")
@@ -233,6 +285,11 @@ class PairTest(LiveTest):
         self.refuse(1, ["none.json", "no such file"], "live", *self.PAIR[:4], "--calibration", "none.json")
         self.refuse(2, ["reference"], "live", *self.PAIR, "--reference", "a.png")
         self.refuse(2, ["scale"], "live", *self.PAIR, "--scale", "0.1")
+        self.refuse(2, ["no right camera"], "live", "--camera", "fake-left", "--axes", "plane")
+        self.refuse(2, ["through points"], "live", *self.PAIR, "--axes-points", "1,1 2,2 3,1")
+        self.refuse(2, ["--axes-points", "three points"], "live", *self.PAIR, "--axes", "points", "--axes-points", "1,1")
+        self.refuse(2, ["not round"], "live", *QUICK, *FIELD, *self.PAIR, "--axes", "cylinder", "-o", "round")
+        self.refuse(2, ["style"], "live", *self.PAIR, "--csv", "--csv-style", "vic")
 
 
 class GigeCameraTest(LiveTest):

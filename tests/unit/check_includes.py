@@ -41,7 +41,7 @@ ROOMS = {
     "vsg": {"core", "draw", "fields", "track"},
     "match": {"core", "refine"},
     "query": {"core", "fields", "global", "io", "draw", "run"},
-    "live": {"core", "image", "run"},
+    "live": {"core", "image", "io", "run"},
     "c_interface": {"core", "track", "match"},
     "export": {"core", "io", "query"},
     "bench": {"core", "io", "draw"},

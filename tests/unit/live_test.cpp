@@ -680,6 +680,39 @@ TEST_F(LivePair, RecordedPairsMeasuredAgainGiveTheSameBits) {
   }
 }
 
+/// Points of the surface have z = 0 in axes of the plane, and its motion is turned as they are.
+TEST_F(LivePair, AxesOfThePlane) {
+  set_live_option(options_, "axes", "plane");
+  job_.options.step = 8;
+  const Measured all = measure(job_, options_, cameras());
+  const StereoScene scene(moving_specimen(kSize));
+  for (const LiveFrame& frame : all.frames) {
+    const SurfacePoint point = probe_surface_point(*frame.field, {80, 64});
+    ASSERT_EQ(point.problem, "");
+    EXPECT_NEAR(point.position[2], 0, 5 * point.sigma_position[2] + 0.2);
+    // The specimen faces the cameras, so that towards them is against z.
+    const StereoTruth truth = scene.truth(MovingSpeckle::state_of(frame.id), 80, 64);
+    const auto length = [](const std::array<double, 3>& v) { return std::hypot(v[0], v[1], v[2]); };
+    const double tolerance = 5 * length(point.sigma_displacement) + 0.02;
+    EXPECT_NEAR(length(point.displacement), length(truth.displacement_mm), tolerance);
+    EXPECT_NEAR(point.displacement[2], -2 * MovingSpeckle::amount_of(MovingSpeckle::state_of(frame.id)),
+                tolerance);
+  }
+}
+
+TEST_F(LivePair, ACalibrationThatDoesNotFitIsDoubted) {
+  CameraRig moved = moving_specimen(kSize).rig;
+  moved.cameras[1].translation_mm[1] += 0.8;  // 0.6 px beside the epipolar lines
+  write_camera_rig(folder_ / "rig.json", moved);
+  options_.until_frames = 1;
+  const Measured all = measure(job_, options_, cameras());
+  ASSERT_EQ(all.events.size(), 4U);  // the start, a setting of each camera, and the doubt
+  EXPECT_NE(all.events[1].text.find("have moved since their calibration"), std::string::npos)
+      << all.events[1].text;
+  set_live_option(options_, "correct-rig", "true");
+  EXPECT_EQ(measure(job_, options_, cameras()).events.size(), 3U);
+}
+
 TEST_F(LivePair, SettingsOfOneCameraAreRefused) {
   const auto refused = [&](const char* word) {
     try {
@@ -730,6 +763,7 @@ TEST(ResultWriter, MemoryDoesNotGrowWithTheFrames) {
   const auto field = std::make_shared<const Field>(grid);
   ResultInfo info;
   info.image = kImage;
+  info.settings_json = "{}";
   TrackSummary summary;
   constexpr std::int64_t kFrames = 3 * ResultWriter::kMostDescribed;
   std::array<std::int64_t, 3> used{}, stored{};
@@ -748,6 +782,25 @@ TEST(ResultWriter, MemoryDoesNotGrowWithTheFrames) {
   EXPECT_EQ(summary.frames_beyond, 3 * kFrames - ResultWriter::kMostDescribed);
   EXPECT_EQ(Result(job.output / "result.vtkhdf").frame_count(), 3 * kFrames);
   fs::remove_all(job.output);
+}
+
+/// What a measurement holds after many frames is what it holds after few; its files are those of
+/// ResultWriter. The resident memory may still rise to the peaks of frames that waited, which the C library
+/// keeps.
+TEST(LiveStream, MemoryDoesNotGrowWithTheFrames) {
+  LiveOptions options = live_options(DropPolicy::newest);
+  options.extensometers = {{Position{32, 48}, Position{96, 48}}};
+  options.only_extensometers = true;
+  constexpr int kFew = 300, kMany = 1500;
+  options.until_frames = kMany;
+  std::int64_t few = 0, many = 0;
+  LiveStream stream(small_job(), options, camera_of({}));
+  while (const std::optional<LiveFrame> frame = stream.next()) {
+    if (frame->number == kFew) few = bytes_in_use();
+    if (frame->number == kMany) many = bytes_in_use();
+  }
+  EXPECT_EQ(stream.finish().results, kMany);
+  EXPECT_LT(many - few, 250 * (kMany - kFew));  // 20 images of 12 kB may wait
 }
 
 TEST(LiveStream, WrongOptionsAreRefused) {

@@ -37,6 +37,9 @@ const NOT_LIVE = ["fps", "times", "resume", "noise-floor", "max-memory", "pictur
 /** Causes of losses in words. */
 const LOSSES = {camera: "never sent", network: "lost on the way", no_buffer: "without a buffer", measuring: "replaced by newer ones",
   recorder: "not recorded"};
+const AXES = [["camera", "of the left camera"], ["plane", "of the best-fit plane"], ["cylinder", "of the best-fit cylinder"],
+  ["points", "through three points"]];
+const PICTURES = [["both", "left, and the right one small"], ["left", "left alone"], ["right", "right alone"]];
 const DROPS = [["newest", "measure the newest frame"], ["never", "measure every frame"], ["stop", "stop at the first lost frame"]];
 
 /** The extensometers over the image, each with its strain. */
@@ -69,21 +72,51 @@ class GaugeLayer {
   }
 }
 
+/** The picture of the right camera in a corner. */
+class CornerLayer {
+  inImage = false;
+  picture = new ImageLayer();
+
+  draw(context, stage) {
+    if (!this.picture.image) return;
+    const {width, height, reduced} = this.picture.image, margin = 8;
+    const scale = Math.min(0.32 * stage.width / width, 0.4 * stage.height / height) / reduced;
+    const shown = {width: scale * reduced * width, height: scale * reduced * height};
+    const left = margin, top = margin;  // the scale bar is below
+    context.save();
+    context.translate(left + scale / 2, top + scale / 2);
+    context.scale(scale, scale);
+    this.picture.draw(context, {view: {scale}});
+    context.restore();
+    context.lineWidth = 2;
+    context.strokeStyle = "#fff";
+    context.strokeRect(left, top, shown.width, shown.height);
+    context.font = "600 12px system-ui, sans-serif";
+    context.textBaseline = "top";
+    context.lineWidth = 4;
+    context.strokeStyle = "#fffd";
+    context.fillStyle = "#111";
+    context.strokeText("right camera", left + 7, top + 7);
+    context.fillText("right camera", left + 7, top + 7);
+  }
+}
+
 export class CameraPage {
   image = new ImageLayer();
+  corner = new CornerLayer();
   field = new FieldLayer();
   legend = new LegendLayer();
   gaugeLayer = new GaugeLayer();
   camera = {camera: "fake"};
-  look = {quantity: "exx", strainUnit: "%", field: true, drop: "newest"};
+  look = {quantity: "exx", strainUnit: "%", field: true, drop: "newest", picture: "both"};
   #history = [];
   #following = null;   // a promise: the loop that follows the camera has ended
   #turn = 0;           // counts loops that follow the camera: only the last one goes on
   #shown = {image: 0, field: 0};
   #range = null;       // range of all fields since the reference
 
-  constructor(source, options, stage, timeBar, onchange) {
-    Object.assign(this, {source, stage, timeBar, onchange});
+  constructor(source, options, stage, timeBar, chooser, onchange) {
+    Object.assign(this, {source, stage, timeBar, chooser, onchange});
     this.editor = new RegionEditor(stage, {onchange: () => this.#changed(), onscale: () => this.#addGauge()});
     this.editor.grid.show = false;
     this.settings = new Settings(options.filter(({name}) => !NOT_LIVE.includes(name)), () => this.#changed(), "camera-option");
@@ -112,7 +145,6 @@ export class CameraPage {
 
   activate() {
     this.#chooseLayers();
-    this.stage.setTool(this.editor);
     this.stage.onhover = (place) => this.#hover(place);
     this.timeBar.detach();
     this.#drawPlot();
@@ -121,8 +153,13 @@ export class CameraPage {
   }
 
   #chooseLayers() {
-    this.stage.layers = this.image.image ? [this.image, this.field, this.editor, this.gaugeLayer, this.legend] : [];
+    const isRight = this.#showsRight, overLeft = [this.field, this.editor, this.gaugeLayer, this.corner, this.legend];
+    this.stage.layers = this.image.image ? [this.image, ...(isRight ? [] : overLeft)] : [];
+    this.stage.setTool(isRight ? null : this.editor);
   }
+
+  /** True if the picture of the right camera takes the place of the left one, over which fields and shapes lie. */
+  get #showsRight() { return this.#hasRight && this.look.picture === "right"; }
 
   get hasPlot() { return this.gaugeLayer.gauges.length > 0; }
 
@@ -132,6 +169,7 @@ export class CameraPage {
     const button = (id, label, hint, onclick, attributes = {}) => h("button", {id, type: "button", title: hint, onclick, ...attributes}, label);
     const field = ([name, [label, hint, placeholder]]) => labelled(label, this.inputs[name] = h("input", {type: "text", id: `camera-${name}`,
       placeholder, spellcheck: false, onchange: (event) => this.#setCamera(name, event.target.value.trim())}), hint);
+    const typed = (name, label, hint, placeholder) => field([name, [label, hint, placeholder]]);
     this.inputs = {};
     this.toolButtons = TOOLS.map(([mode, label, hint]) => button(`camera-tool-${mode}`, label, hint, () => this.#choose(mode)));
     this.found = h("datalist", {id: "camera-found"});
@@ -152,6 +190,24 @@ export class CameraPage {
           button("camera-look", "Show its picture", "Opens the camera with these settings", () => this.#look(), {class: "primary"}),
           button("camera-use-region", "Part as drawn", "Takes the box around what is drawn as the part of the sensor", () => this.#useRegion())),
         this.settingsBox),
+      this.pairSection = section("Two cameras", false,
+        typed("right-camera", "right camera", "The camera above is then the left one of two that share a trigger; both get the same settings", "one camera"),
+        typed("calibration", "calibration", "File of both cameras: of the page Calibrate or of another program", "none"),
+        h("div", {class: "row"}, button("camera-choose-calibration", "Choose the calibration…", "Lists the folders that the program may read",
+          () => this.chooser.open("Choose the calibration of both cameras", {takes: ["calibration"], use: (path) => {
+            this.#setCamera("calibration", path);
+            this.#fillIn();
+          }}))),
+        labelled("axes", this.axesSelect = select(AXES, "camera", (axes) => this.#setCamera("axes", axes === "camera" ? "" : axes), {id: "camera-axes"}),
+          "Axes of positions and displacements in space"),
+        typed("axes-points", "three points", "For axes through three points: the origin, a point on x, a point in the plane of x and y, px of the left picture",
+          "x,y x,y x,y"),
+        labelled("picture", this.pictureSelect = select(PICTURES, this.look.picture, (picture) => {
+          this.look.picture = picture;
+          this.#shown.image = 0;
+          this.onchange();
+          this.#follow();
+        }, {id: "camera-picture"}), "Field and extensometers lie over the left picture")),
       section("Where to measure", true,
         h("div", {class: "tools", role: "toolbar"}, ...this.toolButtons),
         h("label", {class: "check"}, this.fieldBox = h("input", {type: "checkbox", id: "camera-field",
@@ -184,6 +240,9 @@ export class CameraPage {
 
   #fillIn() {
     for (const [name, input] of Object.entries(this.inputs)) input.value = this.camera[name] ?? "";
+    this.axesSelect.value = this.camera.axes ?? "camera";
+    this.pictureSelect.value = this.look.picture;
+    if (this.camera["right-camera"]) this.pairSection.open = true;
     this.fieldBox.checked = this.look.field;
     this.dropSelect.value = this.look.drop;
     this.unitSelect.value = this.look.strainUnit;
@@ -208,7 +267,7 @@ export class CameraPage {
   }
 
   #hover(place) {
-    const value = place && this.values ? this.result.at(this.values, place.x, place.y) : NaN;
+    const value = place && this.values && !this.#showsRight ? this.result.at(this.values, place.x, place.y) : NaN;
     const unit = this.#unit();
     $("cursor").textContent = this.image.describe(place) +
       (Number.isNaN(value) ? "" : `   ${this.look.quantity} ${number(value * unit.factor, 4)} ${unit.name}`);
@@ -273,7 +332,10 @@ export class CameraPage {
         h("button", {type: "button", "data-camera": id, onclick: () => {
           this.#setCamera("camera", id);
           this.#fillIn();
-        }}, id), h("span", {class: "hint"}, [protocol, vendor, model, address].filter(Boolean).join(" ")))));
+        }}, id), this.pairSection.open ? h("button", {type: "button", "data-right-camera": id, title: "The right one of two cameras", onclick: () => {
+          this.#setCamera("right-camera", id);
+          this.#fillIn();
+        }}, "right") : null, h("span", {class: "hint"}, [protocol, vendor, model, address].filter(Boolean).join(" ")))));
       say(problems.join(" ") || (cameras.length > 0 ? "" : "No camera was found."), problems.length > 0 ? "error" : "info");
     });
   }
@@ -345,7 +407,7 @@ export class CameraPage {
         const now = await this.source.cameraProgress((this.#history.at(-1)?.[0] ?? 0) + 1);
         if (!isCurrent()) return;
         this.#showProgress(now);
-        if (now.image > 0 && now.image !== this.#shown.image) await this.#showImage(now.image);
+        if (now.image > 0 && now.image !== this.#shown.image) await this.#showImages(now.image, now.has_right);
         if (now.field !== this.#shown.field && now.field > 0) await this.#loadField(now.field);
         isRunning = RUNNING.includes(now.state);
         await new Promise((resume) => setTimeout(resume, POLL_MS));
@@ -369,7 +431,9 @@ export class CameraPage {
     const good = line?.counts?.ok ?? 0, points = Object.values(line?.counts ?? {}).reduce((sum, count) => sum + count, 0) - (line?.counts?.masked ?? 0);
     this.stateBox.replaceChildren(facts([["frame", now.results], ["lost", lost.join(", ") || "none"],
       ...(line?.latency > 0 ? [["time to the result", `${number(1e3 * line.latency, 3)} ms`]] : []),
-      ...(points > 0 ? [["points measured", `${good} of ${points}`]] : [])]));
+      ...(points > 0 ? [["points measured", `${good} of ${points}`]] : []),
+      ...(line && "mean_Z" in line ? [["mean Z", `${number(line.mean_Z, 5)} mm`], ["mean W", `${number(line.mean_W, 4)} mm`],
+        ["from the epipolar lines", `${number(line.epipolar_median, 2)} px`]] : [])]));
     this.notes.replaceChildren(...now.notes.map((note) => h("p", {class: "hint"}, note)),
       now.output ? h("button", {type: "button", id: "camera-open", onclick: () => this.#try(() => openTest(this.source, now.output))}, "Open the result") : "");
     if (now.history.length > 0) {
@@ -387,10 +451,17 @@ export class CameraPage {
 
   #saidFailure = false;
 
-  async #showImage(count) {
-    const image = await this.source.cameraImage();
+  #hasRight = false;
+
+  async #showImages(count, hasRight) {
+    const {picture} = this.look, wantsRight = hasRight && picture !== "left";
+    const [left, right] = await Promise.all([wantsRight && picture === "right" ? null : this.source.cameraImage(),
+      wantsRight ? this.source.rightCameraImage() : null]);
+    const image = left ?? right;
     this.#shown.image = count;
+    this.#hasRight = hasRight;
     this.image.set(image);
+    this.corner.picture.set(left && right);
     if (document.body.dataset.tab === "camera") this.#chooseLayers();
     this.stage.setImageSize(image.width * image.reduced, image.height * image.reduced);
     this.stage.redraw();

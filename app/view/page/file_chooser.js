@@ -17,7 +17,7 @@ export class FileChooser {
   #parent = "";
 
   /**
-   * takes: what can be chosen: "frames" (the images of a folder), "video", "result", "image". others: offers a project and a
+   * takes: what can be chosen: "frames" (the images of a folder), "video", "result", "image", "calibration". others: offers a project and a
    * camera as well. use(path): takes what was chosen; a failure is said in the dialog's page.
    */
   async open(title, {takes, others = false, use}) {

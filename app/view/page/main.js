@@ -181,7 +181,7 @@ async function start() {
     enable("match");
   }
   if (!embedded) {
-    camera = new CameraPage(source, state.options, area, timeBar, () => project.changed());
+    camera = new CameraPage(source, state.options, area, timeBar, chooser, () => project.changed());
     $("panel-camera").replaceChildren(camera.panel);
     enable("camera");
     calibration = new CalibratePage(source, area, timeBar, chooser, {onuse: setup && useCamera, onchange: () => project.changed()});

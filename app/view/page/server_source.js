@@ -112,6 +112,7 @@ export class ServerSource {
   /** What the camera does, and the strains from result `from` on. */
   async cameraProgress(from) { return (await ask(`api/camera/${from}`)).json(); }
   cameraImage() { return this.#image("api/camera/image"); }
+  rightCameraImage() { return this.#image("api/camera/right"); }
   async cameraField() { return (await ask("api/camera/field")).json(); }
   loadCameraField(name) { return values(name, `api/camera/field/${name}`); }
 

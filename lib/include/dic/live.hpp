@@ -7,6 +7,7 @@
 #include <dic/export.hpp>
 #include <dic/probe.hpp>
 #include <dic/shared/enum_names.hpp>
+#include <dic/stereo.hpp>
 #include <dic/track_files.hpp>
 #include <filesystem>
 #include <functional>
@@ -75,6 +76,7 @@ struct LiveOptions {
   /// one camera.
   std::string right_camera;
   std::filesystem::path calibration;  ///< calibration of both cameras: a file of dic or of another program
+  StereoOptions stereo;               ///< options of two cameras; the member `track` is replaced by the job's
   CameraSettings settings;            ///< of both cameras, if there are two
   DropPolicy drop = DropPolicy::newest;
   std::filesystem::path record;   ///< folder for all frames that arrive; empty = none

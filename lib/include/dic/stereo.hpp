@@ -37,6 +37,10 @@ struct EnumNames<StereoAxes> {
                                                    {StereoAxes::points, "points"}};
 };
 
+/// Reads the three points of StereoAxes::points from "x,y x,y x,y". Throws UsageError, whose message is a
+/// sentence without full stop that goes on after the name of an option.
+DIC_API std::array<Roi::Vertex, 3> parse_axes_points(const std::string& text);
+
 struct StereoOptions {
   /// Subsets, search, noise, strain window and device, as for one camera. Strain is that of the surface. The
   /// order must be 1 or 2: a translation cannot follow a subset from one camera to the other.
@@ -71,6 +75,7 @@ struct RigidMotion {
 
 /// The measurement of one pair of images.
 struct StereoFrame {
+  std::int64_t index = 0;  ///< number of the pair in a StereoStream, from 0 on
   /// Field over the left reference image. u, v and their sigmas are those of the left image, zncc is the
   /// lower one of the matches of the point; `stereo` and `strain` are of the surface. A point that one of the
   /// cameras lost is NaN, with the status of that match; `epipolar` where the matches contradict the
@@ -83,6 +88,9 @@ struct StereoFrame {
   double epipolar_sd = std::numeric_limits<double>::quiet_NaN();
   RigidMotion motion;  ///< motion since the reference; subtracted if the options say so
   StageSeconds seconds;
+  double latency = 0;  ///< seconds from StereoStream::push to the result
+  /// Why a StereoStream could not measure the pair, one sentence; empty = measured.
+  std::string error;
 };
 
 /// Measures pairs of images against the pair of references, in constant memory. The left reference is the
