@@ -482,7 +482,7 @@ __global__ void __launch_bounds__(threads) strain_of_list(const __grid_constant_
 __global__ void __launch_bounds__(threads)
     add_flattening(const __grid_constant__ StrainJob job,
                    const __grid_constant__ strain::Flattening flattening) {
-  for_each_task(job.grid.nodes(), threads, threadIdx.x, [&](std::int64_t task) {
+  for_each_task(std::int64_t{job.grid.nx} * job.grid.ny, threads, threadIdx.x, [&](std::int64_t task) {
     const int node = static_cast<int>(task), i = node % job.grid.nx, j = node / job.grid.nx;
     const FieldArrays& field = job.field;
     if (std::isnan(field.exx[node])) return;

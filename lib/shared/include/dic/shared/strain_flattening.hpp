@@ -5,7 +5,6 @@
 #include <dic/shared/field_options.hpp>
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/strain_sigma.hpp>
-#include <limits>
 
 /// Error of strain that varies within the windows and subsets that measure it, for CPU and GPU
 /// (docs/theory.md, "Uncertainty of strain").
@@ -50,7 +49,7 @@ struct Components {
 };
 
 DIC_HOST_DEVICE inline Components no_components() {
-  constexpr float none = std::numeric_limits<float>::quiet_NaN();
+  const auto none = static_cast<float>(missing);
   return {none, none, none};
 }
 

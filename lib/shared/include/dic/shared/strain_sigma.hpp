@@ -157,13 +157,12 @@ class RowProducts {
   std::vector<AxisProducts> products_;
 };
 
-/// Calls visit(offset) for the rows, and columns, of a window whose nodes tell its noise, in nodes from the
-/// centre: all of up to 5, otherwise 5 of them.
-template <typename Visit>
-DIC_HOST_DEVICE void for_each_variance_offset(int window, const Visit& visit) {
-  const int half = window / 2, quarter = window / 4;
-  visit(0), visit(-half), visit(half);
-  if (quarter > 0) visit(-quarter), visit(quarter);
+/// Number of rows, and of columns, of a window whose nodes tell its noise: all of up to 5, otherwise 5.
+DIC_HOST_DEVICE constexpr int variance_offsets(int window) { return window < 5 ? 3 : 5; }
+/// The k-th of these rows, in nodes from the centre.
+DIC_HOST_DEVICE constexpr int variance_offset(int window, int k) {
+  const int distance = k > 2 ? window / 4 : window / 2;
+  return k == 0 ? 0 : k % 2 == 0 ? distance : -distance;
 }
 
 inline BorderFactors border_factors(const MeasuredSubsets& subsets, int step, int window) {
@@ -179,9 +178,10 @@ inline BorderFactors border_factors(const MeasuredSubsets& subsets, int step, in
   for (int k = 0; k < factors.nodes; ++k) {
     const int first = std::max(0, k - half), last = k + half;
     double seen = 0, count = 0;
-    for_each_variance_offset(window, [&](int offset) {
-      if (k + offset >= 0) seen += growth(std::min(k + offset, nodes - 1)), count += 1;
-    });
+    for (int n = 0; n < variance_offsets(window); ++n) {
+      const int at = k + variance_offset(window, n);
+      if (at >= 0) seen += growth(std::min(at, nodes - 1)), count += 1;
+    }
     seen /= count;
     factors.slope[k] = static_cast<float>(near.slope(first, last).with(mean_across) /
                                           whole.slope(first, last).with(mean_across) / seen);
@@ -324,14 +324,14 @@ struct NodeVariances {
   template <typename SigmaAt>
   DIC_HOST_DEVICE NodeVariances(int window, const SigmaAt& sigma_at) {
     float count = 0;
-    for_each_variance_offset(window, [&](int dj) {
-      for_each_variance_offset(window, [&](int di) {
-        const NodeSigmas sigma = sigma_at(di, dj);
-        if (std::isnan(sigma.u) || std::isnan(sigma.v)) return;
+    const int offsets = variance_offsets(window);
+    for (int row = 0; row < offsets; ++row)
+      for (int column = 0; column < offsets; ++column) {
+        const NodeSigmas sigma = sigma_at(variance_offset(window, column), variance_offset(window, row));
+        if (std::isnan(sigma.u) || std::isnan(sigma.v)) continue;
         u += sigma.u * sigma.u, v += sigma.v * sigma.v;
         count += 1;
-      });
-    });
+      }
     u /= count, v /= count;  // NaN if nothing is measured
   }
 };
