@@ -35,15 +35,36 @@ struct SynthCommand {
 
 /// Options that two cameras do not have.
 constexpr const char* kOneCamera[] = {
-    "--motion",     "--u",      "--v",    "--ux",           "--uy",        "--vx",
-    "--vy",         "--angle",  "--cx",   "--cy",           "--amplitude", "--period-min",
-    "--period-max", "--length", "--slip", "--textured-gap", "--radius",    "--body",
-    "--crack-y",    "--camera", "--blur", "--glare"};
+    "--motion",       "--u",          "--v",          "--ux",          "--uy",
+    "--vx",           "--vy",         "--angle",      "--cx",          "--cy",
+    "--amplitude",    "--period-min", "--period-max", "--length",      "--slip",
+    "--textured-gap", "--radius",     "--body",       "--crack-y",     "--camera",
+    "--blur",         "--glare",      "--repeat",     "--fill-factor", "--line-jitter"};
+
+void add_faults(CLI::App& command, SynthFaults& faults) {
+  command.add_option("--repeat", faults.repeat,
+                     "Distance at which the texture repeats itself along both axes, px; 0 = never");
+  command.add_option("--fill-factor", faults.fill_factor,
+                     "dots: share of a pixel that is sensitive to light, in its middle");
+  command.add_option("--line-jitter", faults.line_jitter,
+                     "Displacement of each row along x, in every frame anew (standard deviation), px");
+  command.add_flag("--correlated-noise", faults.correlated_noise,
+                   "Neighbouring pixels share noise, as after a filter of 3x3 px");
+  command.add_option("--line-pattern", faults.line_pattern,
+                     "Grey that each row and each column adds in every frame (standard deviation), in levels "
+                     "of 255");
+  command.add_option("--defective", faults.defective,
+                     "Share of the pixels that are always black (a third) or white");
+  command.add_option("--median", faults.median, "Side of a median filter, px; 0 = none");
+  command.add_flag("--two-valued", faults.two_valued, "Only black and white");
+  command.add_option("--pedestal", faults.pedestal, "Added to every value of the files");
+}
 
 void add_image(CLI::App& command, SynthOptions& options) {
   command.add_option("--width", options.size.width, "Width, px")->default_str("512; with --stereo 1000");
   command.add_option("--height", options.size.height, "Height, px")->default_str("512; with --stereo 800");
-  command.add_option("--bits", options.bits, "Bits of a grey value, 8 or 16")->check(CLI::IsMember({8, 16}));
+  command.add_option("--bits", options.bits, "Bits of a grey value: 8, 12 (in files of 16) or 16")
+      ->check(CLI::IsMember({8, 12, 16}));
   add_choice(command, "--texture", options.texture,
              "blobs: speckle; dots: sharp printed dots; lattice: rows and columns; gradient: no texture");
   command.add_option("--sigma", options.blob_sigma, "Standard deviation of a blob of the speckle, px");
@@ -69,6 +90,7 @@ void add_image(CLI::App& command, SynthOptions& options) {
                      "Factor of the grey levels of the last frame (change of lighting)");
   command.add_option("--offset", options.offset,
                      "Offset of the grey levels of the last frame, in levels of 255");
+  add_faults(command, options.faults);
   command.add_option("--seed", options.seed, "Seed of speckle and noise");
 }
 

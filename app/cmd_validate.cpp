@@ -159,8 +159,12 @@ void add_validate(CLI::App& app) {
   validate.callback([command, track, &validate] {
     command->options.track = track();
     const auto typed = [&](const char* name) { return validate.count(name) > 0; };
-    command->options.asked = {typed("--subset"), typed("--order"), typed("--step"), typed("--interpolation"),
-                              typed("--reference-strategy")};
+    command->options.asked = {typed("--subset"),
+                              typed("--order"),
+                              typed("--step"),
+                              typed("--interpolation"),
+                              typed("--reference-strategy"),
+                              typed("--strain-window")};
     run_validate(*command);
   });
 }

@@ -1,4 +1,5 @@
 #include <dic/shared/strain.hpp>
+#include <dic/shared/strain_flattening.hpp>
 #include <dic/shared/strain_sigma.hpp>
 #include <dic/shared/tears.hpp>
 
@@ -477,6 +478,30 @@ __global__ void __launch_bounds__(threads) strain_of_list(const __grid_constant_
   });
 }
 
+/// Adds what windows and subsets flatten to the sigmas of one node per thread.
+__global__ void __launch_bounds__(threads)
+    add_flattening(const __grid_constant__ StrainJob job,
+                   const __grid_constant__ strain::Flattening flattening) {
+  for_each_task(std::int64_t{job.grid.nx} * job.grid.ny, threads, threadIdx.x, [&](std::int64_t task) {
+    const int node = static_cast<int>(task), i = node % job.grid.nx, j = node / job.grid.nx;
+    const FieldArrays& field = job.field;
+    if (std::isnan(field.exx[node])) return;
+    const strain::Reach reach(flattening.half,
+                              [&](int di, int dj) { return job.memory.usable.holds(i + di, j + dj); });
+    const auto at = [&](int di, int dj) -> strain::Components {
+      if (i + di < 0 || i + di >= job.grid.nx || j + dj < 0 || j + dj >= job.grid.ny)
+        return strain::no_components();
+      const std::int64_t other = node + std::int64_t{dj} * job.grid.nx + di;
+      return {field.exx[other], field.eyy[other], field.exy[other]};
+    };
+    const strain::Sigmas sigmas = strain::with_flattening(
+        {field.sigma_exx[node], field.sigma_eyy[node], field.sigma_exy[node]}, flattening, reach, at);
+    field.sigma_exx[node] = sigmas.exx;
+    field.sigma_eyy[node] = sigmas.eyy;
+    field.sigma_exy[node] = sigmas.exy;
+  });
+}
+
 auto list_kernel(int window) {
   if (window <= 7) return strain_of_list<Bits32, 8>;
   if (window <= 15) return strain_of_list<Bits32, 16>;
@@ -516,6 +541,8 @@ void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const Strai
       512;  // the length of the list, mostly short, is known only on the device
   const std::int64_t blocks = std::min(most_blocks, grid.nodes() / (threads / warp_size) + 1);
   list_kernel(options.window)<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(job);
+  const strain::Flattening flattening(subsets, grid.step, options.window);
+  add_flattening<<<grid_size(grid.nodes(), threads), threads, 0, stream>>>(job, flattening);
   check_launch(describe("strain", grid));
 }
 

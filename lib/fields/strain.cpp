@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <dic/error.hpp>
 #include <dic/shared/strain.hpp>
+#include <dic/shared/strain_flattening.hpp>
 #include <dic/shared/strain_sigma.hpp>
 #include <dic/shared/tears.hpp>
 #include <limits>
@@ -345,49 +346,61 @@ std::vector<Gradient> position_gradients(const Field& field, int window, core::T
   return out;
 }
 
-/// Calls visit(node, gradient, slopes) for every node of a field that gets a strain. covariance(node,
-/// partial): covariance of the slopes at a node, or nothing; see for_each_gradient().
-template <typename Covariance, typename Visit>
-void for_each_slope(const Field& field, int window, core::ThreadPool& pool, const Covariance& covariance,
-                    const Visit& visit) {
+/// Adds what windows and subsets flatten to the sigmas of a strain. fitted: data of the fits, NaN for nodes
+/// that do not take part.
+void add_flattening(StrainField& strain, const Field& field, const std::vector<double>& fitted, int window,
+                    const MeasuredSubsets& subsets, core::ThreadPool& pool) {
+  const Grid& grid = field.grid();
+  const auto of_order = [&](int order) {
+    return strain::Flattening({subsets.size, order, subsets.weights}, grid.step, window);
+  };
+  const strain::Flattening of_all = of_order(subsets.order), first = of_order(1), second = of_order(2);
+  const auto in_grid = [&](int i, int j) { return i >= 0 && j >= 0 && i < grid.nx && j < grid.ny; };
+  pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
+    for (int j = static_cast<int>(begin); j < end; ++j)
+      for (int i = 0; i < grid.nx; ++i) {
+        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
+        if (std::isnan(strain.exx[k])) continue;
+        const auto node = [&](int di, int dj) { return static_cast<std::size_t>(j + dj) * grid.nx + i + di; };
+        const strain::Reach reach(window / 2, [&](int di, int dj) {
+          return in_grid(i + di, j + dj) && !std::isnan(fitted[node(di, dj)]);
+        });
+        const auto at = [&](int di, int dj) -> strain::Components {
+          if (!in_grid(i + di, j + dj)) return strain::no_components();
+          const std::size_t n = node(di, dj);
+          return {strain.exx[n], strain.eyy[n], strain.exy[n]};
+        };
+        const strain::Flattening& flattening =
+            field.order.empty() ? of_all : (field.order[k] == 2 ? second : first);
+        const strain::Sigmas sigmas = with_flattening(
+            {strain.sigma_exx[k], strain.sigma_eyy[k], strain.sigma_exy[k]}, flattening, reach, at);
+        strain.sigma_exx[k] = sigmas.exx;
+        strain.sigma_eyy[k] = sigmas.eyy;
+        strain.sigma_exy[k] = sigmas.exy;
+      }
+  });
+}
+
+/// Strain of a field. covariance(node, partial): covariance of the slopes at a node, or nothing; see
+/// for_each_gradient(). flattened: subsets whose flattening the sigmas tell, or nothing.
+template <typename Covariance>
+StrainField strain_of(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
+                      const std::optional<MeasuredSubsets>& flattened, const Covariance& covariance) {
+  StrainField result = missing_strain(field.status.size());
   std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
   remove_torn(field, u, v);
-  const std::vector<Gradient> positions = position_gradients(field, window, pool);
-  for_each_gradient(field, u, v, window, pool,
+  const std::vector<Gradient> positions = position_gradients(field, options.window, pool);
+  for_each_gradient(field, u, v, options.window, pool,
                     [&](std::size_t k, Gradient gradient, const PartialWindows* partial) {
                       std::optional<SlopeCovariance> slopes = covariance(k, partial);
                       if (!positions.empty()) {
                         gradient = by_positions(gradient, positions[k]);
                         if (slopes) slopes = by_positions(*slopes, positions[k]);
                       }
-                      visit(k, gradient, slopes);
+                      store(result, k, strain::tensor_of(gradient, options.measure));
+                      if (slopes) store_sigma(result, field, options, k, gradient, *slopes);
                     });
-}
-
-/// Strain of a field with its sigmas, where the covariance of the slopes is known.
-template <typename Covariance>
-StrainField strain_of(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
-                      const Covariance& covariance) {
-  StrainField result = missing_strain(field.status.size());
-  for_each_slope(field, options.window, pool, covariance,
-                 [&](std::size_t k, const Gradient& gradient, const std::optional<SlopeCovariance>& slopes) {
-                   store(result, k, strain::tensor_of(gradient, options.measure));
-                   if (slopes) store_sigma(result, field, options, k, gradient, *slopes);
-                 });
-  return result;
-}
-
-/// The sigmas of strain_of() alone.
-template <typename Covariance>
-StrainField sigmas_of(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
-                      const Covariance& covariance) {
-  const NodeValues<float> none(field.status.size(), std::numeric_limits<float>::quiet_NaN());
-  StrainField result;
-  result.sigma_exx = result.sigma_eyy = result.sigma_exy = none;
-  for_each_slope(field, options.window, pool, covariance,
-                 [&](std::size_t k, const Gradient& gradient, const std::optional<SlopeCovariance>& slopes) {
-                   store_sigma(result, field, options, k, gradient, *slopes);
-                 });
+  if (flattened) add_flattening(result, field, u, options.window, *flattened, pool);
   return result;
 }
 
@@ -467,32 +480,23 @@ void check(const StrainOptions& options) {
 }  // namespace
 
 StrainField compute_strain(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
-                           const std::optional<MeasuredSubsets>& subsets) {
+                           const std::optional<MeasuredSubsets>& subsets, StrainErrors errors) {
   check(options);
   if (!subsets)
-    return strain_of(field, options, pool,
+    return strain_of(field, options, pool, {},
                      [](std::size_t, const PartialWindows*) { return std::optional<SlopeCovariance>(); });
-  return with_covariance(field, options.window, *subsets,
-                         [&](const auto& covariance) { return strain_of(field, options, pool, covariance); });
+  return with_covariance(field, options.window, *subsets, [&](const auto& covariance) {
+    return strain_of(field, options, pool, errors == StrainErrors::noise ? std::nullopt : subsets,
+                     covariance);
+  });
 }
 
 StrainField compute_strain(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
-                           const ErrorDraws& errors) {
+                           const ErrorDraws& errors, const MeasuredSubsets& subsets) {
   check(options);
-  return with_covariance(field, options, pool, errors,
-                         [&](const auto& covariance) { return strain_of(field, options, pool, covariance); });
-}
-
-StrainField compute_strain_sigmas(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
-                                  const MeasuredSubsets& subsets) {
-  return with_covariance(field, options.window, subsets,
-                         [&](const auto& covariance) { return sigmas_of(field, options, pool, covariance); });
-}
-
-StrainField compute_strain_sigmas(const Field& field, const StrainOptions& options, core::ThreadPool& pool,
-                                  const ErrorDraws& errors) {
-  return with_covariance(field, options, pool, errors,
-                         [&](const auto& covariance) { return sigmas_of(field, options, pool, covariance); });
+  return with_covariance(field, options, pool, errors, [&](const auto& covariance) {
+    return strain_of(field, options, pool, subsets, covariance);
+  });
 }
 
 }  // namespace fields
@@ -518,7 +522,8 @@ StrainField compute_strain(const Field& field, const StrainOptions& options, int
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
                            const ErrorDraws& errors) {
   core::ThreadPool pool(threads);
-  return fields::compute_strain(field, options, pool, errors);
+  constexpr MeasuredSubsets unknown = {1, 2};  // only windows flatten
+  return fields::compute_strain(field, options, pool, errors, unknown);
 }
 
 }  // namespace dic

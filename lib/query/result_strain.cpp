@@ -35,7 +35,8 @@ StrainField strain_of(const Field& field, const ResultStrain& basis, const Strai
                       core::ThreadPool& pool) {
   if (basis.global.enabled && basis.subsets)
     return fields::compute_strain(field, options, pool,
-                                  global::global_errors(field, *basis.subsets, basis.global, pool));
+                                  global::global_errors(field, *basis.subsets, basis.global, pool),
+                                  *basis.subsets);
   return fields::compute_strain(field, options, pool, basis.subsets);
 }
 

@@ -56,6 +56,24 @@ void add_motion_problems(const SynthOptions& o, std::vector<std::string>& proble
 
 }  // namespace
 
+std::vector<std::string> SynthFaults::validate() const {
+  std::vector<std::string> list;
+  const auto require = [&list](bool good, const char* problem) {
+    if (!good) list.push_back(problem);
+  };
+  require(repeat == 0 || (repeat >= 4 && repeat <= 32768),
+          "The texture repeats itself every 4 to 32768 px, or never: 0.");
+  require(fill_factor > 0 && fill_factor <= 1, "The fill factor must be above 0 and at most 1.");
+  require(line_jitter >= 0 && line_jitter <= 1, "The jitter of the rows must be between 0 and 1 px.");
+  require(line_pattern >= 0 && line_pattern <= 255,
+          "The pattern of rows and columns must be between 0 and 255 grey levels.");
+  require(defective >= 0 && defective <= 0.5, "At most half of the pixels, 0 to 0.5, can be defective.");
+  require(median == 0 || (median >= 3 && median <= 9 && median % 2 == 1),
+          "The side of the median filter must be 0, 3, 5, 7 or 9 px.");
+  require(std::abs(pedestal) <= 65535, "The pedestal must be between -65535 and 65535.");
+  return list;
+}
+
 std::vector<std::string> SynthOptions::validate() const {
   std::vector<std::string> list;
   const auto require = [&list](bool good, const char* problem) {
@@ -63,7 +81,7 @@ std::vector<std::string> SynthOptions::validate() const {
   };
   require(size.width >= 8 && size.height >= 8 && size.width <= 32768 && size.height <= 32768,
           "Width and height must be between 8 and 32768 px.");
-  require(bits == 8 || bits == 16, "Images have 8 or 16 bits.");
+  require(bits == 8 || bits == 12 || bits == 16, "Images have 8, 12 or 16 bits.");
   require(blob_sigma >= 0.3 && blob_sigma <= 100, "The blobs' sigma must be between 0.3 and 100 px.");
   require(!density || (*density >= 1e-6 && *density <= 10),
           "The density must be between 1e-6 and 10 blobs per px^2.");
@@ -88,6 +106,7 @@ std::vector<std::string> SynthOptions::validate() const {
       "Blur is exact only for blobs and lattices that are shifted or turned, without a camera: leave out the "
       "blur, or choose --motion translation or rotation.");
   add_motion_problems(*this, list);
+  for (const std::string& problem : faults.validate()) list.push_back(problem);
   return list;
 }
 

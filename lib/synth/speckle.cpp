@@ -9,11 +9,16 @@ namespace {
 
 constexpr double kDotRadius = 2;  // radius of a dot, in sigma
 
+/// The cell of the first period that looks like a cell; `repeat`: cells of a period, 0 = none repeats.
+std::uint64_t original_of(std::int64_t cell, std::int64_t repeat) {
+  return static_cast<std::uint64_t>(repeat > 0 ? (cell % repeat + repeat) % repeat : cell);
+}
+
 }  // namespace
 
 Blob blob_of(const SpeckleSettings& settings, std::int64_t column, std::int64_t row) {
   const auto key =
-      mix(mix(mix(settings.seed) + static_cast<std::uint64_t>(column)) + static_cast<std::uint64_t>(row));
+      mix(mix(mix(settings.seed) + original_of(column, settings.repeat)) + original_of(row, settings.repeat));
   const std::uint64_t first = mix(key), second = mix(first);
   const double sigma = settings.sigma * std::pow(settings.spread, 2 * uniform(mix(second)) - 1);
   if (settings.texture == Texture::lattice)

@@ -13,8 +13,9 @@ struct SpeckleSettings {
   double cell = 1;   ///< px, side of a cell
   std::uint64_t seed = 0;
   Texture texture = Texture::blobs;
-  double spread = 1;  ///< sizes from sigma / spread to sigma * spread, uniform in the logarithm
-  double blur = 0;    ///< px: a blob of sigma s becomes one of sqrt(s^2 + blur^2), of the same sum
+  double spread = 1;        ///< sizes from sigma / spread to sigma * spread, uniform in the logarithm
+  std::int64_t repeat = 0;  ///< cells after which the pattern repeats itself along both axes; 0 = never
+  double blur = 0;          ///< px: a blob of sigma s becomes one of sqrt(s^2 + blur^2), of the same sum
 };
 
 struct Blob {

@@ -78,13 +78,29 @@ SpeckleSettings speckle_settings(const SynthOptions& options, int i, int body, d
   const bool own = body == kGapBody || (body > 0 && options.motion.kind == MotionKind::bodies);
   std::uint64_t seed = own ? mix(options.seed + static_cast<std::uint64_t>(body + 2)) : options.seed;
   if (options.unrelated && i > 0) seed = mix(seed + 0x5eed);
-  return {options.blob_sigma, cell, seed, options.texture, options.size_spread, blur};
+  const double repeat = options.faults.repeat;
+  const double cells = repeat > 0 ? std::max(1.0, std::round(repeat / cell)) : 0;
+  return {options.blob_sigma,  repeat > 0 ? repeat / cells : cell, seed, options.texture,
+          options.size_spread, static_cast<std::int64_t>(cells),   blur};
+}
+
+/// Seed of what is random in frame i.
+std::uint64_t key_of_frame(const SynthOptions& options, int i) {
+  return mix(mix(options.seed) ^ mix(static_cast<std::uint64_t>(i)));
+}
+
+/// Position along x, px, that a pixel of frame i shows.
+double seen_x(const SynthOptions& options, int i, double x, std::int64_t y) {
+  if (options.faults.line_jitter == 0) return x;
+  const std::uint64_t key = mix(key_of_frame(options, i) + 0x3107);
+  return x - options.faults.line_jitter * normal_pair(key, static_cast<std::uint64_t>(y)).first;
 }
 
 /// Points inside a pixel around its middle (0, 0): a Fibonacci lattice, which covers areas evenly.
 constexpr int kSamples = 987;
-Position sample_of_pixel(int k) {
-  return {(k + 0.5) / kSamples - 0.5, (610 * k % kSamples + 0.5) / kSamples - 0.5};
+Position sample_of_pixel(const SynthOptions& options, int k) {
+  const double side = std::sqrt(options.faults.fill_factor);
+  return {side * ((k + 0.5) / kSamples - 0.5), side * ((610 * k % kSamples + 0.5) / kSamples - 0.5)};
 }
 
 /// Largest distance, px, of the material that a pixel shows from the material at its middle: that of the
@@ -128,7 +144,7 @@ std::vector<double> Synthesizer::blob_sums(int i) {
                                  const std::vector<Blob>& dots) {
     int on_body = 0, covered = 0;
     for (int k = 0; k < kSamples; ++k) {
-      const Position in = sample_of_pixel(k);
+      const Position in = sample_of_pixel(options_, k);
       const auto p = material_at(options_, amount, x + in.x, y + in.y);
       if ((p ? p->body : kGapBody) != seen.body) continue;
       const Position place = p ? Position{p->x, p->y} : corrected(options_, x + in.x, y + in.y);
@@ -141,9 +157,10 @@ std::vector<double> Synthesizer::blob_sums(int i) {
   std::vector<double> sums(static_cast<std::size_t>(options_.size.width) * options_.size.height);
   pool_.parallel_for(options_.size.height, 8, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t y = begin; y < end; ++y)
-      for (int x = 0; x < options_.size.width; ++x) {
+      for (int column = 0; column < options_.size.width; ++column) {
+        const double x = seen_x(options_, i, column, y);
         const auto p = material_at(options_, amount, x, static_cast<double>(y));
-        double& sum = sums[y * options_.size.width + x] = kGap;
+        double& sum = sums[y * options_.size.width + column] = kGap;
         if (!p && !options_.motion.textured_gap) continue;
         const MaterialPoint seen =
             p ? *p : MaterialPoint{corrected(options_, x, static_cast<double>(y)), kGapBody};
@@ -169,13 +186,12 @@ Image Synthesizer::frame(int i) {
       double& value = grey[static_cast<std::size_t>(y) * width + x];
       double above = value == kGap ? 0 : contrast_ * (value - darkest_);
       if (options_.motion.kind == MotionKind::hole)
-        if (const auto p = material_at(options_, options_.amounts[i], x, y))
+        if (const auto p = material_at(options_, options_.amounts[i], seen_x(options_, i, x, y), y))
           above *= material_share(options_.motion, *p);
       value = options_.grey_min + above;
     }
   });
-  const std::uint64_t key = mix(mix(options_.seed) ^ mix(static_cast<std::uint64_t>(i)));
-  return expose(options_, grey, i, key, pool_);
+  return expose(options_, grey, i, key_of_frame(options_, i), pool_);
 }
 
 std::array<double, 2> image_displacement(const SynthOptions& options, int i, double x, double y) {

@@ -31,16 +31,17 @@ void count_strain_time(FrameResult& result, const Stopwatch& watch) {
   result.spans.push_back(watch.span("strain"));
 }
 
-StrainField sigmas_of(const MeasuredFrame& frame, const TrackOptions& options, core::ThreadPool& pool) {
+/// Strain of the displacements as they are.
+StrainField strain_of(const MeasuredFrame& frame, const TrackOptions& options, core::ThreadPool& pool) {
   const Field& field = frame.result.field;
-  return frame.errors ? fields::compute_strain_sigmas(field, options.strain, pool, *frame.errors)
-                      : fields::compute_strain_sigmas(field, options.strain, pool, subsets_of(options));
+  return frame.errors
+             ? fields::compute_strain(field, options.strain, pool, *frame.errors, subsets_of(options))
+             : track::strain_of(field, options, pool);
 }
 
 StrainField final_strain(const MeasuredFrame& frame, const TrackOptions& options, core::ThreadPool& pool) {
   const Field& field = frame.result.field;
-  if (frame.errors) return fields::compute_strain(field, options.strain, pool, *frame.errors);
-  if (!frame.strain_sigmas) return strain_of(field, options, pool);
+  if (!frame.strain_sigmas) return strain_of(frame, options, pool);
   StrainField strain = fields::compute_strain(field, options.strain, pool);
   strain.sigma_exx = frame.strain_sigmas->sigma_exx;
   strain.sigma_eyy = frame.strain_sigmas->sigma_eyy;
@@ -109,7 +110,7 @@ FieldStep correct_by_camera(std::shared_ptr<const NodePositions> nodes, const Tr
   return [nodes = std::move(nodes), &options, &pool](MeasuredFrame& frame) {
     const Stopwatch watch;
     Field& field = frame.result.field;
-    frame.strain_sigmas = frame.has_strain ? std::move(field.strain) : sigmas_of(frame, options, pool);
+    frame.strain_sigmas = frame.has_strain ? std::move(field.strain) : strain_of(frame, options, pool);
     frame.errors.reset();  // the errors belong to displacements in the image
     frame.has_strain = false;
     camera::correct_field(field, *options.camera, nodes, pool);

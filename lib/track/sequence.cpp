@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <dic/error.hpp>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "analysis/host_pixels.hpp"
@@ -297,6 +299,18 @@ struct StateHead {
   std::int64_t measured = 0, active = -1, last = -1;
   std::int64_t last_lost = 0, lost_before = 0;
   std::int64_t is_original_replaced = 0, has_original = 0;
+
+  /// True if a sequence of this many points can have written this: a damaged file has other numbers.
+  bool is_possible(std::int64_t points) const {
+    const auto between = [](std::int64_t least, std::int64_t value, std::int64_t most) {
+      return value >= least && value <= most;
+    };
+    constexpr std::int64_t kMostFrames = std::numeric_limits<std::int32_t>::max();
+    return between(1, measured, kMostFrames) && between(-1, active, measured - 1) &&
+           between(-1, last, measured - 1) && between(0, last_lost, points) &&
+           between(0, lost_before, points) && between(0, is_original_replaced, 1) &&
+           between(0, has_original, active >= 0 ? 1 : 0);
+  }
 };
 
 }  // namespace
@@ -326,6 +340,7 @@ bool Sequence::restore_strategy(std::span<const std::byte> state, const TrackStr
   StateHead head;
   if (state.size() < sizeof head) return false;
   std::memcpy(&head, state.data(), sizeof head);
+  if (!head.is_possible(std::ssize(points_.nodes->node_of))) return false;
   state = state.subspan(sizeof head);
   const auto located = [&](std::int64_t frame, std::span<const std::byte> bytes) {
     return Located{frame, frame >= 0 ? backend_->load_positions(bytes) : nullptr};

@@ -53,6 +53,10 @@ std::vector<std::string> broken_bounds(const Bounds& bounds, const Metrics& m,
                     static_cast<double>(m.near_edge_right) / static_cast<double>(m.near_edge),
                     bounds.near_edge, percent);
   if (m.strain) checks.at_most("mean error of strain", (*m.strain)[0], bounds.strain_bias);
+  if (bounds.strain_scatter && m.strain_scatter) {
+    checks.at_most("observed / predicted sigma of strain", *m.strain_scatter, bounds.strain_scatter->most);
+    checks.at_least("observed / predicted sigma of strain", *m.strain_scatter, bounds.strain_scatter->least);
+  }
   if (resolution) checks.at_most("spatial resolution in px", resolution->spatial, bounds.resolution);
   return checks.sentences();
 }
@@ -69,6 +73,9 @@ std::string Bounds::text() const {
   if (near_edge) add("right beside the edge >= " + percent(*near_edge));
   if (resolution) add("resolution <= " + number(*resolution) + " px");
   if (strain_bias) add("strain <= " + number(*strain_bias));
+  if (strain_scatter)
+    add("observed / predicted of strain " + number(strain_scatter->least) + ".." +
+        number(strain_scatter->most));
   return all;
 }
 

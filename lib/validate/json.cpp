@@ -37,7 +37,12 @@ Json json_of(const Metrics& m) {
           {"scatter", pair(m.scatter)},
           {"near_edge", m.near_edge},
           {"near_edge_right", m.near_edge_right},
-          {"strain", m.strain ? pair(*m.strain) : Json(nullptr)}};
+          {"strain", m.strain ? pair(*m.strain) : Json(nullptr)},
+          {"strain_scatter", number(m.strain_scatter)}};
+}
+
+Json range(const std::optional<Bounds::Range>& of) {
+  return of ? Json({of->least, of->most}) : Json(nullptr);
 }
 
 Json json_of(const Bounds& b) {
@@ -46,10 +51,11 @@ Json json_of(const Bounds& b) {
           {"rmse", number(b.rmse)},
           {"false_ok_share", number(b.false_ok)},
           {"lost_share", number(b.lost)},
-          {"scatter", b.scatter ? Json({b.scatter->least, b.scatter->most}) : Json(nullptr)},
+          {"scatter", range(b.scatter)},
           {"near_edge_share", number(b.near_edge)},
           {"resolution", number(b.resolution)},
-          {"strain_bias", number(b.strain_bias)}};
+          {"strain_bias", number(b.strain_bias)},
+          {"strain_scatter", range(b.strain_scatter)}};
 }
 
 Json json_of(const std::optional<Resolution>& r) {

@@ -112,7 +112,10 @@ void Judge::add_error(const JudgedPoint& p) {
     ratio_[k].add(error[k] / spread(sigma[k], p.truth_error));
   }
   if (p.has_strain)
-    for (int k = 0; k < 3; ++k) strain_[k].add(p.strain_error[k]);
+    for (int k = 0; k < 3; ++k) {
+      strain_[k].add(p.strain_error[k]);
+      strain_ratio_[k].add(p.strain_error[k] / p.strain_sigma[k]);
+    }
 }
 
 Metrics Judge::metrics() const {
@@ -130,6 +133,8 @@ Metrics Judge::metrics() const {
       (*m.strain)[0] = std::max((*m.strain)[0], std::abs(component.mean()));
       (*m.strain)[1] = std::max((*m.strain)[1], component.sd());
     }
+    m.strain_scatter = 0;
+    for (const Moments& ratio : strain_ratio_) m.strain_scatter = std::max(*m.strain_scatter, ratio.rms());
   }
   return m;
 }
@@ -140,6 +145,8 @@ Metrics combined(const std::vector<Metrics>& frames) {
   for (const Metrics& frame : frames) {
     add_counts(all, frame);
     add_strain(all.strain, frame.strain);
+    if (frame.strain_scatter)
+      all.strain_scatter = std::max(all.strain_scatter.value_or(0), *frame.strain_scatter);
     if (frame.judged == 0) continue;
     const auto weight = static_cast<double>(frame.judged);
     for (int k = 0; k < 2; ++k) {

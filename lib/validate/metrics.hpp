@@ -26,6 +26,7 @@ struct JudgedPoint {
   bool in_region = true;   ///< its error counts in the statistics
   bool near_edge = false;  ///< its subset holds two motions
   std::array<float, 3> strain_error{};  ///< errors of exx, eyy, exy
+  std::array<float, 3> strain_sigma{};  ///< their predicted standard deviations
   bool has_strain = false;
 };
 
@@ -64,6 +65,8 @@ struct Metrics {
   /// points beside a crack or edge, and those among them that are ok within 3 sigma
   std::int64_t near_edge = 0, near_edge_right = 0;
   std::optional<std::array<double, 2>> strain;  ///< largest mean error and largest sd of exx, eyy, exy
+  /// Largest root mean square of error / predicted of exx, eyy, exy.
+  std::optional<double> strain_scatter;
 
   double false_share() const;  ///< Share of false points among the ok points; 0 if none is ok.
   double lost_share() const;   ///< Share of lost points among the measurable points; 0 if there are none.
@@ -85,7 +88,7 @@ class Judge {
 
   Metrics counts_;
   std::array<Moments, 2> error_, sigma_, ratio_;
-  std::array<Moments, 3> strain_;
+  std::array<Moments, 3> strain_, strain_ratio_;
 };
 
 /// Metrics over all frames of a case: counts are summed; bias, sd and RMSE are the largest of a frame; sigma

@@ -66,21 +66,24 @@ bool beside_edge(const View& view, int x, int y, int body) {
   return !one_body && all_around(4, [&](int px, int py) { return view.seen(px, py, body); });
 }
 
-/// True strain of a homogeneous motion, in the measure of the options.
-std::optional<std::array<double, 3>> true_strain(const View& view) {
+/// True strain at (x, y) of a motion without jumps, in the measure of the options.
+std::optional<std::array<double, 3>> true_strain(const View& view, double x, double y) {
   if (!view.scene.motion) return std::nullopt;
   const Motion& m = *view.scene.motion;
-  if (m.kind != MotionKind::translation && m.kind != MotionKind::affine && m.kind != MotionKind::rotation)
+  if (m.kind == MotionKind::crack || m.kind == MotionKind::bodies || m.kind == MotionKind::ramp)
     return std::nullopt;
+  constexpr double kApart = 0.01;  // px: the error of the differences is below 1e-9
   const double amount = view.scene.amounts[view.frame];
-  const auto [u, v] = m.at(0, 0, amount);
-  const auto [ux, vx] = m.at(1, 0, amount);
-  const auto [uy, vy] = m.at(0, 1, amount);
-  return strain_from_gradient({ux - u, uy - u, vx - v, vy - v}, view.options.strain.measure);
+  const auto slope = [&](double dx, double dy) {
+    const auto before = m.at(x - dx, y - dy, amount), after = m.at(x + dx, y + dy, amount);
+    return std::array{(after[0] - before[0]) / (2 * kApart), (after[1] - before[1]) / (2 * kApart)};
+  };
+  const auto [ux, vx] = slope(kApart, 0);
+  const auto [uy, vy] = slope(0, kApart);
+  return strain_from_gradient({ux, uy, vx, vy}, view.options.strain.measure);
 }
 
-JudgedPoint judged_point(const View& view, const Field& field, int i, int j, const Truth& truth,
-                         const std::optional<std::array<double, 3>>& strain) {
+JudgedPoint judged_point(const View& view, const Field& field, int i, int j, const Truth& truth) {
   const Grid& grid = field.grid();
   const std::int64_t k = static_cast<std::int64_t>(j) * grid.nx + i;
   const int x = grid.x(i), y = grid.y(j);
@@ -105,17 +108,18 @@ JudgedPoint judged_point(const View& view, const Field& field, int i, int j, con
     p.expected = view.one.whole_subsets ? seen == Seen::all : seen != Seen::less_than_half;
     p.near_edge = p.expected && beside_edge(view, x, y, truth.body);
   }
-  if (strain && !std::isnan(field.strain.exx[k])) {
+  const StrainField& strain = field.strain;
+  if (const auto expected = true_strain(view, x, y); expected && !std::isnan(strain.exx[k])) {
     p.has_strain = true;
-    const NodeValues<float>* measured[] = {&field.strain.exx, &field.strain.eyy, &field.strain.exy};
-    for (int c = 0; c < 3; ++c) p.strain_error[c] = static_cast<float>((*measured[c])[k] - (*strain)[c]);
+    const float measured[] = {strain.exx[k], strain.eyy[k], strain.exy[k]};
+    for (int c = 0; c < 3; ++c) p.strain_error[c] = static_cast<float>(measured[c] - (*expected)[c]);
+    p.strain_sigma = {strain.sigma_exx[k], strain.sigma_eyy[k], strain.sigma_exy[k]};
   }
   return p;
 }
 
 Metrics judge(const View& view, const Field& field, core::ThreadPool& pool) {
   const Grid& grid = field.grid();
-  const auto strain = true_strain(view);
   std::vector<std::vector<JudgedPoint>> rows(grid.ny);
   pool.parallel_for(grid.ny, 1, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t j = begin; j < end; ++j)
@@ -123,7 +127,7 @@ Metrics judge(const View& view, const Field& field, core::ThreadPool& pool) {
         const int row = static_cast<int>(j);
         if (grid.inside[j * grid.nx + i] == 0) continue;
         if (const auto truth = view.scene.truth(view.frame, grid.x(i), grid.y(row)))
-          rows[j].push_back(judged_point(view, field, i, row, *truth, strain));
+          rows[j].push_back(judged_point(view, field, i, row, *truth));
       }
   });
   Judge judge;
@@ -139,6 +143,7 @@ TrackOptions options_of(const Case& one, const Options& options) {
   if (v.subset && !asked.subset) track.refine.subset = *v.subset;
   if (v.order && !asked.order) track.refine.order = *v.order;
   if (v.step && !asked.step) track.step = *v.step;
+  if (v.strain_window && !asked.strain_window) track.strain.window = *v.strain_window;
   if (v.interpolation && !asked.interpolation) track.refine.interpolation = *v.interpolation;
   if (v.strategy && !asked.strategy) track.reference_strategy = *v.strategy;
   return track;

@@ -54,6 +54,15 @@ void add_image_flags(Flags& flags, const SynthOptions& o) {
   flags.flag("unrelated", o.unrelated);
   flags.number("gain", o.gain, usual.gain);
   flags.number("offset", o.offset, usual.offset);
+  flags.number("repeat", o.faults.repeat, 0);
+  flags.number("fill-factor", o.faults.fill_factor, 1);
+  flags.number("line-jitter", o.faults.line_jitter, 0);
+  flags.flag("correlated-noise", o.faults.correlated_noise);
+  flags.number("line-pattern", o.faults.line_pattern, 0);
+  flags.number("defective", o.faults.defective, 0);
+  flags.number("median", o.faults.median, 0);
+  flags.flag("two-valued", o.faults.two_valued);
+  flags.number("pedestal", o.faults.pedestal, 0);
   flags.number("seed", static_cast<double>(o.seed), static_cast<double>(usual.seed));
 }
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <numbers>
 #include <random>
 
@@ -464,189 +463,98 @@ std::vector<Case> unrelated(const Options& options) {
 
 // --- cameras ---
 
-/// A change of the frames of a scene, as a camera or a file format makes it.
-using Change = std::function<Image(const Image& image, int frame)>;
-
-Case seen_by_camera(Case one, const Change& change) {
-  one.scene = [inner = one.scene, change, name = one.name] {
+/// The case with images of float that hold temperatures.
+Case in_kelvin(Case one) {
+  one.scene = [inner = one.scene] {
     Scene scene = inner();
-    scene.image = [image = scene.image, change](int frame) { return change(image(frame), frame); };
-    scene.origin += "; " + name;
+    scene.image = [image = scene.image](int frame) {
+      const Image grey = image(frame);
+      Image kelvin(grey.size(), ScalarType::f32);
+      for (int y = 0; y < grey.height(); ++y)
+        for (int x = 0; x < grey.width(); ++x)
+          kelvin.row<float>(y)[x] = 295 + 0.01F * (static_cast<float>(grey.row<std::uint8_t>(y)[x]) - 128);
+      return kelvin;
+    };
+    scene.origin += "; kelvin = 295 + 0.01 (grey - 128)";
     return scene;
   };
   return one;
 }
 
-/// A change of every grey value by itself.
-template <typename To>
-Change grey_by_grey(std::function<double(double grey)> map) {
-  return [map = std::move(map)](const Image& image, int) {
-    Image out(image.size(), scalar_type_of<To>());
-    for (int y = 0; y < image.height(); ++y)
-      for (int x = 0; x < image.width(); ++x)
-        out.row<To>(y)[x] = static_cast<To>(map(image.row<std::uint8_t>(y)[x]));
-    return out;
-  };
-}
-
-/// Hot and dead pixels, the same in every frame.
-Change defective(double share) {
-  return [share](const Image& image, int) {
-    Image out = copy_of(image);
-    std::mt19937 random(11);
-    for (int y = 0; y < out.height(); ++y)
-      for (int x = 0; x < out.width(); ++x) {
-        const double value = random() / 4294967296.0;
-        if (value < share) out.row<std::uint8_t>(y)[x] = value < share / 3 ? 0 : 255;
-      }
-    return out;
-  };
-}
-
-/// Changes every grey value by what add(x, y) gives for a frame.
-template <typename Add>
-Image with_added(const Image& image, const Add& add) {
-  Image out = copy_of(image);
-  for (int y = 0; y < out.height(); ++y)
-    for (int x = 0; x < out.width(); ++x) {
-      std::uint8_t& grey = out.row<std::uint8_t>(y)[x];
-      grey = static_cast<std::uint8_t>(std::lround(std::clamp(grey + add(x, y), 0.0, 255.0)));
-    }
-  return out;
-}
-
-std::vector<double> normal_values(std::size_t count, double sd, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> gauss(0, sd);
-  std::vector<double> values(count);
-  for (double& value : values) value = gauss(random);
-  return values;
-}
-
-/// Noise after a 3x3 filter, with a standard deviation of 2.25 grey levels.
-Change filtered_noise(std::uint64_t seed) {
-  return [seed](const Image& image, int frame) {
-    const int width = image.width(), height = image.height();
-    const std::vector<double> white =
-        normal_values(static_cast<std::size_t>(width) * height, 6, seed + static_cast<std::uint64_t>(frame));
-    return with_added(image, [&](int x, int y) {
-      double noise = 0;
-      for (int j = -1; j <= 1; ++j)
-        for (int i = -1; i <= 1; ++i)
-          noise += (2 - std::abs(i)) * (2 - std::abs(j)) / 16.0 *
-                   white[(y + j + height) % height * width + (x + i + width) % width];
-      return noise;
-    });
-  };
-}
-
-/// A grey value that each column and each row adds, the same in every frame.
-Change pattern_of_lines(double sd) {
-  return [sd](const Image& image, int) {
-    const std::vector<double> columns = normal_values(image.width(), sd, 12),
-                              rows = normal_values(image.height(), sd, 13);
-    return with_added(image, [&](int x, int y) { return columns[x] + rows[y]; });
-  };
-}
-
-/// Rows that are displaced along x, in every frame anew; read by cubic convolution.
-Change jitter_of_rows(double sd, std::uint64_t seed) {
-  return [sd, seed](const Image& image, int frame) {
-    const std::vector<double> shifts =
-        normal_values(image.height(), sd, seed + 100 + static_cast<std::uint64_t>(frame));
-    return with_added(image, [&](int x, int y) {
-      const std::uint8_t* row = image.row<std::uint8_t>(y);
-      const double at = x - shifts[y], whole = std::floor(at), t = at - whole;
-      const double weights[4] = {((-0.5 * t + 1) * t - 0.5) * t, (1.5 * t - 2.5) * t * t + 1,
-                                 ((-1.5 * t + 2) * t + 0.5) * t, (0.5 * t - 0.5) * t * t};
-      double grey = -row[x];
-      for (int k = 0; k < 4; ++k)
-        grey += weights[k] * row[std::clamp(static_cast<int>(whole) + k - 1, 0, image.width() - 1)];
-      return grey;
-    });
-  };
-}
-
 std::vector<Case> camera(const Options& options) {
   const SynthOptions noisy = shifted(options, 0.4, 0.2), clean = shifted(options, 0.4, 0.2, 0);
   const Bounds rough{.false_ok = kFalseCamera, .lost = kLostCamera, .scatter = kScatterCamera};
-  SynthOptions glare = shifted(options, 2.3, 0.2);
-  glare.glare = 0.05;
   const Bounds usual = continuous(kScatter);
   std::vector<Case> cases;
+  const auto add = [&](const std::string& name, SynthOptions synth, const Bounds& bounds,
+                       const auto& change) {
+    change(synth);
+    cases.push_back(make(name, synth, bounds));
+  };
+  using Synth = SynthOptions;
   for (const double share :
        options.quick ? std::vector<double>{0.003} : std::vector<double>{0.0003, 0.003, 0.01})
-    cases.push_back(seen_by_camera(make(text("%g %% of the pixels are defective", 100 * share), noisy, usual),
-                                   defective(share)));
-  cases.push_back(seen_by_camera(of_whole_subsets(make("12 bits in 16, glare saturates 5 %", glare, usual)),
-                                 grey_by_grey<std::uint16_t>([](double grey) { return 16 * grey; })));
-  cases.push_back(seen_by_camera(make("16 bits, offset 60000", noisy, usual),
-                                 grey_by_grey<std::uint16_t>([](double grey) { return 60000 + grey; })));
-  cases.push_back(seen_by_camera(make("kelvin, 295 +- 1", noisy, usual),
-                                 grey_by_grey<float>([](double grey) { return 295 + 0.01 * (grey - 128); })));
-  cases.push_back(
-      seen_by_camera(make("two values", clean, rough),
-                     grey_by_grey<std::uint8_t>([](double grey) { return grey > 128 ? 255 : 0; })));
-  cases.push_back(
-      seen_by_camera(make("noise after a 3x3 filter", clean, rough), filtered_noise(options.seed)));
-  cases.push_back(
-      seen_by_camera(make("rows and columns add 3 grey levels", noisy, rough), pattern_of_lines(3)));
-  cases.push_back(seen_by_camera(make("each row is displaced by 0.3 px", clean, rough),
-                                 jitter_of_rows(0.3, options.seed)));
+    add(text("%g %% of the pixels are defective", 100 * share), noisy, usual,
+        [&](Synth& s) { s.faults.defective = share; });
+  add("12 bits in 16, glare saturates 5 %", shifted(options, 2.3, 0.2), usual,
+      [](Synth& s) { s.glare = 0.05, s.bits = 12; });
+  cases.back().whole_subsets = true;
+  add("16 bits on a pedestal of 60000", noisy, usual, [](Synth& s) {
+    s.bits = 16, s.faults.pedestal = 60000;
+    s.grey_min /= 16, s.grey_max /= 16, s.noise /= 16;
+  });
+  cases.push_back(in_kelvin(make("kelvin, 295 +- 1", noisy, usual)));
+  add("two values", clean, rough, [](Synth& s) { s.faults.two_valued = true; });
+  add("noise after a 3x3 filter", shifted(options, 0.4, 0.2, 2.25), rough,
+      [](Synth& s) { s.faults.correlated_noise = true; });
+  add("rows and columns add 3 grey levels", noisy, rough, [](Synth& s) { s.faults.line_pattern = 3; });
+  add("each row is displaced by 0.3 px", clean, rough, [](Synth& s) { s.faults.line_jitter = 0.3; });
+  add("median filter of 3x3 px", noisy, rough, [](Synth& s) { s.faults.median = 3; });
+  add("printed dots, fill factor 0.6", noisy, rough,
+      [](Synth& s) { s.texture = Texture::dots, s.faults.fill_factor = 0.6; });
   return cases;
 }
 
 // --- textures that repeat ---
 
-/// A texture that repeats itself every `period` px along both axes, moved by (u, v), with noise.
-Scene repeating_scene(const Options& options, int period, double u, double v) {
-  Scene scene;
-  const int side = options.side();
-  const std::uint64_t seed = options.seed;
-  scene.image = [=](int frame) {
-    std::mt19937_64 places(seed), random(seed + 1 + static_cast<std::uint64_t>(frame));
-    std::uniform_real_distribution<double> along(0, period);
-    std::normal_distribution<double> noise(0, 2);
-    std::vector<double> tile(static_cast<std::size_t>(period) * period, 30);
-    for (int n = 0; n < period * period / 30; ++n) {
-      const double cx = along(places) + frame * u, cy = along(places) + frame * v;
-      for (int y = 0; y < period; ++y)
-        for (int x = 0; x < period; ++x) {
-          const double dx = std::remainder(x - cx, period), dy = std::remainder(y - cy, period);
-          if (dx * dx + dy * dy < 64) tile[y * period + x] += 60 * std::exp(-(dx * dx + dy * dy) / 4.5);
-        }
-    }
-    Image image({side, side}, ScalarType::u8);
-    for (int y = 0; y < side; ++y)
-      for (int x = 0; x < side; ++x) {
-        const double grey = tile[y % period * period + x % period] + noise(random);
-        image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(std::lround(std::clamp(grey, 0.0, 255.0)));
-      }
-    return image;
-  };
-  scene.truth = [=](int frame, double x, double y) -> std::optional<Truth> {
-    const double to_x = x + frame * u, to_y = y + frame * v;
-    const bool inside = to_x >= 0 && to_y >= 0 && to_x <= side - 1 && to_y <= side - 1;
-    return Truth{frame * u, frame * v, inside ? Measurable::yes : Measurable::maybe};
-  };
-  scene.origin = "a texture that repeats itself every " + std::to_string(period) + " px";
-  scene.amounts = {0, 1};
-  return scene;
-}
-
 std::vector<Case> repeats(const Options& options) {
   std::vector<Case> cases;
+  const auto add = [&](int period, double u, double v, const Bounds& bounds) {
+    SynthOptions synth = shifted(options, u, v);
+    synth.faults.repeat = period;
+    cases.push_back(
+        make("every " + std::to_string(period) + " px, " + text("moved by %.1f px", u), synth, bounds));
+  };
   for (const int period : options.quick ? std::vector<int>{64} : std::vector<int>{40, 64, 100, 128, 160})
-    for (const double u : {0.3, 3.3})
-      cases.push_back({"every " + std::to_string(period) + " px, " + text("moved by %.1f px", u),
-                       [=] { return repeating_scene(options, period, u, -0.4); },
-                       continuous(kScatter),
-                       {}});
+    for (const double u : {0.3, 3.3}) add(period, u, -0.4, continuous(kScatter));
   // A motion by half of a short period could be either way: no value is right, too.
-  cases.push_back({"every 20 px, moved by 9 px",
-                   [=] { return repeating_scene(options, 20, 9, 0); },
-                   {.false_ok = kFalse},
-                   {}});
+  add(20, 9, 0, {.false_ok = kFalse});
+  return cases;
+}
+
+// --- strain ---
+
+std::vector<Case> strain(const Options& options) {
+  SynthOptions rest = shifted(options, 0.3, 0.2), wave = speckle(options), hole = speckle(options);
+  wave.motion.kind = MotionKind::chirp;
+  wave.motion.amplitude = 1;
+  wave.motion.period_min = wave.motion.period_max = 250;
+  hole.motion.kind = MotionKind::hole;
+  hole.motion.radius = 60;
+  hole.motion.vy = 0.005;
+  std::vector<Case> cases;
+  for (const int window : options.quick ? std::vector<int>{9} : std::vector<int>{5, 9, 15}) {
+    const std::string of_window = ", window " + std::to_string(window);
+    const auto add = [&](const std::string& name, const SynthOptions& synth, Bounds::Range range) {
+      Bounds bounds = continuous();
+      if (synth.motion.kind == MotionKind::hole) bounds.false_ok = 2e-2;  // points just inside the hole
+      bounds.strain_scatter = range;
+      cases.push_back(make(name + of_window, synth, bounds, {.strain_window = window}));
+    };
+    add("translation", rest, kScatterNoise);
+    add("wave of 250 px", wave, {0.8, 1.2});
+    add("around a hole", hole, {0.8, 1.4});
+  }
   return cases;
 }
 
@@ -751,8 +659,8 @@ std::vector<Case> match(const Options& options) {
 
 std::vector<Suite> make_suites() {
   const std::vector<std::string> usual = {"ok", "lost", "false ok", "bias", "sd", "RMSE", "scatter"};
-  const std::vector<std::string> strain = {"ok",      "lost",        "false ok", "RMSE",
-                                           "scatter", "strain bias", "strain sd"};
+  const std::vector<std::string> strained = {"ok",      "lost",        "false ok", "RMSE",
+                                             "scatter", "strain bias", "strain sd"};
   const std::vector<std::string> edges = {"ok",    "lost",    "false ok",   "hidden",
                                           "gross", "scatter", "beside edge"};
   const std::vector<std::string> resolution = {"p = 150", "p = 60",  "p = 30",  "resolution",
@@ -762,8 +670,8 @@ std::vector<Suite> make_suites() {
        usual},
       {"border", "points whose subset the border cuts, no noise", "as good as sigma says", border, usual},
       {"far", "shifts by whole pixels, far, out of the image", "what is seen in both is found", far, usual},
-      {"affine", "stretch and shear in one step", "sigma goes with the deformation", affine, strain},
-      {"rotation", "rotations in one step", "99 % of what is seen in both images", rotation, strain},
+      {"affine", "stretch and shear in one step", "sigma goes with the deformation", affine, strained},
+      {"rotation", "rotations in one step", "99 % of what is seen in both images", rotation, strained},
       {"star", "v of falling period: what a subset can resolve", "a loss is not promised against, but known",
        star, resolution},
       {"chirp", "u of falling period along x", "a loss is not promised against, but known", chirp,
@@ -787,6 +695,11 @@ std::vector<Suite> make_suites() {
        camera, usual},
       {"textureless", "grey that rises evenly", "nothing can be measured", textureless, usual},
       {"unrelated", "images of different specimens", "nothing can be measured", unrelated, usual},
+      {"strain",
+       "strain that varies, and strain beside a hole",
+       "sigma tells what windows flatten",
+       strain,
+       {"ok", "lost", "false ok", "strain sd", "strain scatter"}},
       {"sequences", "sequences, by reference strategy", "errors of steps are correlated", sequences, usual},
       {"match", "dic match at any pose: centres, and the rim by angle and scale",
        "what an eye finds is found, and sigma is the scatter", match, usual},

@@ -67,6 +67,11 @@ const std::map<std::string, Column>& known_columns() {
         [](const CaseResult& c) { return formatted("%.3f", c.total.mean_scatter()); }}},
       {"strain bias", {"bias of strain", [](const CaseResult& c) { return of_strain(c, 0); }}},
       {"strain sd", {"sd of strain", [](const CaseResult& c) { return of_strain(c, 1); }}},
+      {"strain scatter",
+       {"observed / predicted of strain",
+        [](const CaseResult& c) {
+          return c.total.strain_scatter ? formatted("%.3f", *c.total.strain_scatter) : "-";
+        }}},
       {"beside edge",
        {"right beside the edge",
         [](const CaseResult& c) {

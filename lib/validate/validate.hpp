@@ -28,8 +28,9 @@ struct Bounds {
   std::optional<Range> scatter = {};  ///< range of observed / predicted sigma
   std::optional<double> near_edge =
       {};  ///< smallest share of points beside an edge that are right within 3 sigma
-  std::optional<double> resolution = {};   ///< largest spatial resolution, px
-  std::optional<double> strain_bias = {};  ///< largest mean error of the strain
+  std::optional<double> resolution = {};     ///< largest spatial resolution, px
+  std::optional<double> strain_bias = {};    ///< largest mean error of the strain
+  std::optional<Range> strain_scatter = {};  ///< range of observed / predicted sigma of the strain
   /// The bounds as text, for example "false ok <= 0.01 %, lost <= 0.1 %".
   std::string text() const;
 };
@@ -41,7 +42,7 @@ struct Region {
 
 /// Options of the measurement that a case sets, unless the user set them.
 struct Variant {
-  std::optional<int> subset = {}, order = {}, step = {};
+  std::optional<int> subset = {}, order = {}, step = {}, strain_window = {};
   std::optional<Interpolation> interpolation = {};
   std::optional<ReferenceStrategy> strategy = {};
 };
@@ -74,7 +75,8 @@ struct Suite {
 
 /// Options of the measurement that the user set: no case changes them.
 struct Asked {
-  bool subset = false, order = false, step = false, interpolation = false, strategy = false;
+  bool subset = false, order = false, step = false, interpolation = false, strategy = false,
+       strain_window = false;
 };
 
 struct Options {

@@ -49,8 +49,11 @@ VsgResult result_of(const VsgOptions& options, const MeasuredSubsets& subsets, i
                     const Field& loaded, const Field* at_rest, core::ThreadPool& pool) {
   const int step = options.track.step;
   const StrainOptions how{window, options.track.strain.measure};
-  const StrainField signal = fields::compute_strain(loaded, how, pool, subsets);
-  const StrainField noise = at_rest ? fields::compute_strain(*at_rest, how, pool, subsets) : signal;
+  const auto strain_of = [&](const Field& field) {
+    return fields::compute_strain(field, how, pool, subsets, fields::StrainErrors::noise);
+  };
+  const StrainField signal = strain_of(loaded);
+  const StrainField noise = at_rest ? strain_of(*at_rest) : signal;
   VsgResult result;
   result.subset = subsets.size, result.window = window;
   result.gauge = (window - 1) * step + subsets.size;

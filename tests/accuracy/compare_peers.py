@@ -2,8 +2,9 @@
 
     python -m venv peers && peers/bin/pip install -r tests/accuracy/peers.txt
     DIC_REAL_DATA=FOLDER peers/bin/python tests/accuracy/compare_peers.py PROGRAM
+    peers/bin/python tests/accuracy/compare_peers.py PROGRAM --kinds
 
-PROGRAM is the built `dic`. Every program gets the same subset, step, order and threads; all else are its
+PROGRAM is the built `dic`. --kinds prints only the table of what prints, cameras and specimens do to images. Every program gets the same subset, step, order and threads; all else are its
 defaults, except for VARIANTS. Accuracy is over points at least 40 px from every border, false ok over all points.
 """
 
@@ -193,6 +194,29 @@ NOISY = {
 }
 
 
+# What prints, cameras and specimens do to images; 512x512, seed 90210, noise 2 unless given.
+KINDS = {
+    "texture repeats every 64 px": "--u 0.3 --v -0.4 --repeat 64",
+    "the same, moved by 3.3 px": "--u 3.3 --v -0.4 --repeat 64",
+    "the same, at rest": "--repeat 64",
+    "texture repeats every 160 px": "--u 0.3 --v -0.4 --repeat 160",
+    "0.03 % defective pixels": "--u 0.4 --v 0.2 --defective 0.0003",
+    "0.3 %": "--u 0.4 --v 0.2 --defective 0.003",
+    "1 %": "--u 0.4 --v 0.2 --defective 0.01",
+    "rows and columns add 3 grey levels": "--u 0.4 --v 0.2 --line-pattern 3",
+    "add 2 to a contrast of 40": "--u 0.4 --v 0.2 --grey-min 100 --grey-max 140 --line-pattern 2",
+    "noise after a 3x3 filter": "--u 0.4 --v 0.2 --noise 2.25 --correlated-noise",
+    "rows displaced by 0.3 px": "--u 0.4 --v 0.2 --noise 0 --line-jitter 0.3",
+    "median filter of 3x3 px": "--u 0.4 --v 0.2 --median 3",
+    "dots, fill factor 0.6": "--u 0.4 --v 0.2 --texture dots --fill-factor 0.6",
+    "two values": "--u 0.4 --v 0.2 --noise 0 --two-valued",
+    "12 bits in 16, glare": "--u 2.3 --v 0.2 --bits 12 --glare 0.05",
+    "16 bits, offset 60000": "--u 0.4 --v 0.2 --noise 0.125 --bits 16 --pedestal 60000 --grey-min 1.25 --grey-max 15",
+    "wave of 250 px": "--motion chirp --amplitude 1 --period-min 250 --period-max 250",
+    "hole, strain of 2 %": "--motion hole --radius 60 --vy 0.02",
+}
+
+
 def judged(program, run, order, options, folder, name):
     """For one case: points with a value, false ones (hidden, or off by more than 0.5 px), RMSE of u of the others."""
     case = folder / name.replace(" ", "_")
@@ -218,10 +242,23 @@ def noisy(*arguments):
     return f"{rmse:.4f}, {false} of {points}"
 
 
-def print_hard_cases(program, selected, folder):
-    for name, flags in (HARD | NOISY).items():
+def synthesize_cases(program, cases, folder):
+    for name, flags in cases.items():
         synthesize(program, folder / name.replace(" ", "_"), "--seed", "90210", "--truth-step", "1",
                    *flags.split(), *([] if "--noise" in flags else ["--noise", "2"]))
+
+
+def print_kinds(program, selected, folder):
+    synthesize_cases(program, KINDS, folder)
+    print("| images | " + " | ".join(selected) + " |\n|" + "---|" * (1 + len(selected)), flush=True)
+    for kind in KINDS:
+        with redirect_stdout(sys.stderr):  # the peers print
+            row = [guarded(noisy, program, *VARIANTS[name], folder, kind) for name in selected]
+        print(f"| {kind} | " + " | ".join(row) + " |", flush=True)
+
+
+def print_hard_cases(program, selected, folder):
+    synthesize_cases(program, HARD | NOISY, folder)
     for cases, cell in ((HARD, false_ok), (NOISY, noisy)):
         print("\n| program | " + " | ".join(cases) + " |\n|" + "---|" * (1 + len(cases)), flush=True)
         for name in selected:
@@ -248,10 +285,15 @@ def synthesize(program, folder, *flags):
 
 def main():
     program = Path(sys.argv[1]).resolve()
-    selected = sys.argv[2:] or [*VARIANTS]
-    os.environ["DIC_REAL_DATA"] = str(Path(os.environ["DIC_REAL_DATA"]).resolve())
+    only_kinds = "--kinds" in sys.argv
+    selected = [name for name in sys.argv[2:] if name != "--kinds"] or [*VARIANTS]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        if only_kinds:
+            os.chdir(folder)
+            print_kinds(program, selected, folder)
+            return
+        os.environ["DIC_REAL_DATA"] = str(Path(os.environ["DIC_REAL_DATA"]).resolve())
         os.chdir(folder)  # the peers leave log files
         size = ["--width", "1024", "--height", "1024"]
         for name, flags in (("shift_1.7", ["--sigma", "1.7", "--frames", "5", "--u", "1"]),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "support/speckle.hpp"
@@ -156,6 +158,35 @@ TEST(LostMemory, ADamagedStateIsRefused) {
       std::memcpy(damaged.data() + k * sizeof value, &value, sizeof value);
       EXPECT_FALSE(sequence.restore(damaged, {})) << "number " << k << " is " << value;
     }
+}
+
+TEST(StateOfStrategies, ADamagedHeadIsRefused) {
+  using enum ReferenceStrategy;
+  for (const ReferenceStrategy strategy : {previous, automatic}) {
+    TrackOptions options = cpu_options();
+    options.keep_state = true;
+    options.reference_strategy = strategy;
+    Sequence sequence(options, plates(0, false).view(), {});
+    const Image image = plates(1, false);
+    const std::vector<std::byte> state = sequence.measure(sequence.take(image.view()), {})->fetch().state;
+    const auto read = [&](std::int64_t frame) {
+      EXPECT_EQ(frame, 0) << "the only frame";
+      return image;
+    };
+    EXPECT_TRUE(sequence.restore(state, read));
+    constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+    constexpr std::size_t kNumbers = 7;
+    for (const std::int64_t value : {std::int64_t{-2}, std::int64_t{1} << 40, kLargest, -kLargest})
+      for (std::size_t k = 0; k < kNumbers; ++k) {
+        std::vector<std::byte> damaged = state;
+        std::memcpy(damaged.data() + k * sizeof value, &value, sizeof value);
+        EXPECT_FALSE(sequence.restore(damaged, read)) << "number " << k << " is " << value;
+      }
+    for (const std::size_t bytes : {std::size_t{0}, sizeof(std::int64_t), kNumbers * sizeof(std::int64_t)})
+      EXPECT_FALSE(sequence.restore(std::span(state).first(bytes), read)) << bytes;
+    const std::vector<std::byte> random(state.size(), std::byte{0x5a});
+    EXPECT_FALSE(sequence.restore(random, read));
+  }
 }
 
 }  // namespace

@@ -316,6 +316,69 @@ TEST(StrainSigma, FollowsDrawsOfErrors) {
     }
 }
 
+/// A wave of u along x, averaged along x over `averaged` px as subsets of order 1 average it.
+Field wave_field(const Grid& grid, double period, int averaged, double sigma) {
+  Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), sigma, sigma);
+  const double k = 2 * std::numbers::pi / period;
+  const double kept = averaged > 1 ? std::sin(k * averaged / 2) / (averaged * std::sin(k / 2)) : 1;
+  for (std::int64_t node = 0; node < grid.nodes(); ++node)
+    field.u[node] = kept * std::sin(k * grid.x(static_cast<int>(node % grid.nx)));
+  return field;
+}
+
+/// Root mean square error of exx in a wave of amplitude 1 over its predicted sigma, at nodes at least
+/// `margin` nodes from the left and right border, or nearer than that.
+double wave_error_over_sigma(const Field& field, const StrainField& strain, double period, int margin,
+                             bool inside) {
+  const Grid& grid = field.grid();
+  const double k = 2 * std::numbers::pi / period;
+  double errors = 0, sigmas = 0;
+  for (int i = 0; i < grid.nx; ++i) {
+    if ((std::min(i, grid.nx - 1 - i) >= margin) != inside) continue;
+    const std::size_t node = static_cast<std::size_t>(grid.ny / 2) * grid.nx + i;
+    errors += std::pow(strain.exx[node] - k * std::cos(k * grid.x(i)), 2);
+    sigmas += std::pow(strain.sigma_exx[node], 2);
+  }
+  return std::sqrt(errors / sigmas);
+}
+
+TEST(StrainSigma, TellsWhatWindowsAndSubsetsFlatten) {
+  const Grid grid = full_grid(101, 61, 5);
+  for (const double period : {250.0, 400.0})
+    for (const int window : {5, 9, 15})
+      for (const int order : {1, 2}) {
+        SCOPED_TRACE("period " + std::to_string(period) + ", window " + std::to_string(window) + ", order " +
+                     std::to_string(order));
+        const Field field = wave_field(grid, period, order == 1 ? 33 : 1, 1e-6);
+        const StrainField strain =
+            compute_strain(field, {window, StrainMeasure::engineering}, 2, MeasuredSubsets{33, order});
+        const double ratio = wave_error_over_sigma(field, strain, period, window, true);
+        EXPECT_GT(ratio, 0.8);
+        EXPECT_LT(ratio, 1.3);
+        EXPECT_LT(wave_error_over_sigma(field, strain, period, window / 2, false), 1.7) << "at the border";
+        for (std::size_t k = 0; k < strain.exx.size(); ++k)
+          ASSERT_FALSE(strain.sigma_eyy[k] > 1e-6) << "v does not vary";
+      }
+}
+
+TEST(StrainSigma, IsNotRaisedByNoise) {
+  const Grid grid = full_grid(120, 120, 40);  // subsets share no pixels
+  Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.01);
+  std::mt19937 random(11);
+  std::normal_distribution<double> error(0, 0.01);
+  const StrainField exact = compute_strain(field, {5}, 2, MeasuredSubsets{33, 1});
+  for (std::size_t k = 0; k < field.status.size(); ++k)
+    field.u[k] = error(random), field.v[k] = error(random);
+  const StrainField noisy = compute_strain(field, {5}, 2, MeasuredSubsets{33, 1});
+  double raised = 0, count = 0;
+  for (int j = 10; j < 110; ++j)
+    for (int i = 10; i < 110; ++i) {
+      const std::size_t k = static_cast<std::size_t>(j) * 120 + i;
+      raised += std::pow(noisy.sigma_exx[k] / exact.sigma_exx[k], 2), count += 1;
+    }
+  EXPECT_LT(std::sqrt(raised / count), 1.05);
+}
+
 TEST(StrainSigma, IsMissingWhereStrainOrSubsetsAre) {
   const Grid grid = full_grid(9, 9, 5);
   Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.01);

@@ -2,12 +2,14 @@
 #include <hdf5.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/synth.hpp>
 #include <filesystem>
 #include <fstream>
+#include <numbers>
 #include <random>
 #include <set>
 
@@ -511,6 +513,154 @@ TEST(SynthFrame, DependsOnTheSeedAndNotOnThreads) {
   EXPECT_GT(difference(synth_frame(options, 1), one).second, 20);
 }
 
+/// Frame `i` with and without a change of the options.
+template <typename Change>
+std::pair<Image, Image> before_and_after(SynthOptions options, int i, const Change& change) {
+  Image before = synth_frame(options, i);
+  change(options);
+  return {std::move(before), synth_frame(options, i)};
+}
+
+TEST(SynthFaults, ATextureRepeatsItself) {
+  for (const Texture texture : {Texture::blobs, Texture::dots}) {
+    SynthOptions options = small_options();
+    options.texture = texture;
+    options.faults.repeat = 30;
+    options.motion.u = 0.3;
+    for (const int frame : {0, 1}) {
+      const Image image = synth_frame(options, frame);
+      for (int y = 0; y < 50; ++y)
+        for (int x = 0; x < 66; ++x) {
+          ASSERT_NEAR(grey(image, x, y), grey(image, x + 30, y), 1);
+          ASSERT_NEAR(grey(image, x, y), grey(image, x, y + 30), 1);
+        }
+    }
+  }
+}
+
+TEST(SynthFaults, DefectivePixelsStayInPlace) {
+  SynthOptions options = small_options();
+  options.motion.u = 5;
+  options.faults.defective = 0.1;
+  const Image first = synth_frame(options, 0), second = synth_frame(options, 1);
+  int black = 0, white = 0;
+  for (int y = 0; y < 80; ++y)
+    for (int x = 0; x < 96; ++x) {
+      black += grey(first, x, y) == 0 && grey(second, x, y) == 0;
+      white += grey(first, x, y) == 255 && grey(second, x, y) == 255;
+    }
+  EXPECT_NEAR(black / 7680.0, 0.1 / 3, 0.01);
+  EXPECT_NEAR(white / 7680.0, 0.2 / 3, 0.015);
+}
+
+TEST(SynthFaults, RowsAndColumnsAddTheSameInEveryFrame) {
+  SynthOptions options = small_options();
+  options.bits = 16;
+  options.grey_min = 100, options.grey_max = 150;
+  const auto set = [](SynthOptions& o) { o.faults.line_pattern = 4; };
+  const auto [plain, lines] = before_and_after(options, 0, set);
+  const auto [plain_later, lines_later] = before_and_after(options, 1, set);
+  const auto added = [&](int x, int y) { return grey(lines, x, y) - grey(plain, x, y); };
+  for (int y = 0; y < 80; ++y)
+    for (int x = 0; x < 96; ++x) {
+      ASSERT_NEAR(added(x, y), added(x, 0) + added(0, y) - added(0, 0), 4);
+      ASSERT_NEAR(grey(lines_later, x, y) - grey(plain_later, x, y), added(x, y), 2);
+    }
+  EXPECT_NEAR(difference(lines, plain).second / 257, 4 * std::numbers::sqrt2, 1);
+}
+
+TEST(SynthFaults, NeighboursShareCorrelatedNoise) {
+  SynthOptions options = small_options();
+  options.bits = 16;
+  options.grey_min = 100, options.grey_max = 150;
+  const auto [plain, noisy] =
+      before_and_after(options, 0, [](SynthOptions& o) { o.noise = 5, o.faults.correlated_noise = true; });
+  double square = 0, product = 0;
+  for (int y = 0; y < 80; ++y)
+    for (int x = 0; x < 95; ++x) {
+      const double here = grey(noisy, x, y) - grey(plain, x, y);
+      square += here * here, product += here * (grey(noisy, x + 1, y) - grey(plain, x + 1, y));
+    }
+  EXPECT_NEAR(std::sqrt(square / (80 * 95)) / 257, 5, 0.3);
+  EXPECT_NEAR(product / square, 2 / 3.0, 0.05) << "of a filter with weights 1, 2, 1";
+}
+
+TEST(SynthFaults, RowsAreDisplacedAnewInEveryFrame) {
+  SynthOptions options = small_options();
+  options.bits = 16;
+  options.texture = Texture::gradient;
+  const double slope = 257 * (options.grey_max - options.grey_min) / 95;
+  std::vector<double> shifts[2];
+  for (const int frame : {0, 1}) {
+    const auto [plain, jittered] =
+        before_and_after(options, frame, [](SynthOptions& o) { o.faults.line_jitter = 0.3; });
+    // The darkest grey of the jittered image is that of its leftmost row: a constant is added.
+    for (int y = 0; y < 80; ++y) {
+      shifts[frame].push_back((grey(jittered, 40, y) - grey(jittered, 60, y)) / slope + 20);
+      ASSERT_NEAR(shifts[frame].back(), 0, 0.5) << "a row stays as long as it was";
+      shifts[frame].back() = grey(jittered, 50, y) - grey(plain, 50, y);
+    }
+  }
+  double mean[2] = {}, square[2] = {}, product = 0;
+  for (const int frame : {0, 1})
+    for (const double shift : shifts[frame]) mean[frame] += shift / 80;
+  for (int y = 0; y < 80; ++y) {
+    for (const int frame : {0, 1}) square[frame] += std::pow(shifts[frame][y] - mean[frame], 2) / 80;
+    product += (shifts[0][y] - mean[0]) * (shifts[1][y] - mean[1]) / 80;
+  }
+  EXPECT_NEAR(std::sqrt(square[0]) / slope, 0.3, 0.08);
+  EXPECT_LT(std::abs(product) / std::sqrt(square[0] * square[1]), 0.4);
+}
+
+TEST(SynthFaults, TheMedianIsThatOfSortedNeighbours) {
+  SynthOptions options = small_options();
+  options.noise = 10;
+  const auto [plain, filtered] = before_and_after(options, 1, [](SynthOptions& o) { o.faults.median = 3; });
+  for (const auto& [x, y] : {std::pair{1, 1}, {40, 30}, {94, 78}}) {
+    std::vector<int> around;
+    for (int j = -1; j <= 1; ++j)
+      for (int i = -1; i <= 1; ++i) around.push_back(grey(plain, x + i, y + j));
+    std::ranges::sort(around);
+    EXPECT_EQ(grey(filtered, x, y), around[4]);
+  }
+}
+
+TEST(SynthFaults, PixelsWithLessLightSensitiveAreaHaveSharperEdges) {
+  SynthOptions options = small_options();
+  options.texture = Texture::dots;
+  const auto [whole, quarter] =
+      before_and_after(options, 1, [](SynthOptions& o) { o.faults.fill_factor = 0.25; });
+  int between_whole = 0, between_quarter = 0;
+  for (int y = 0; y < 80; ++y)
+    for (int x = 0; x < 96; ++x) {
+      between_whole += grey(whole, x, y) > 20 && grey(whole, x, y) < 240;
+      between_quarter += grey(quarter, x, y) > 20 && grey(quarter, x, y) < 240;
+    }
+  EXPECT_NEAR(static_cast<double>(between_quarter) / between_whole, 0.5, 0.1);
+}
+
+TEST(SynthFaults, ValuesOfTheFileHaveTheRangeAskedFor) {
+  SynthOptions options = small_options();
+  const Image two = before_and_after(options, 1, [](SynthOptions& o) { o.faults.two_valued = true; }).second;
+  std::set<int> values;
+  for (int y = 0; y < 80; ++y)
+    for (int x = 0; x < 96; ++x) values.insert(grey(two, x, y));
+  EXPECT_EQ(values, (std::set{0, 255}));
+
+  options.bits = 12;
+  options.glare = 0.1;
+  const Image glare = synth_frame(options, 0);
+  EXPECT_EQ(glare.type(), ScalarType::u16);
+  EXPECT_EQ(grey(glare, 48, 40), 4095);
+
+  options = small_options();
+  options.bits = 16;
+  options.grey_min = 0, options.grey_max = 15;
+  const auto [plain, raised] =
+      before_and_after(options, 0, [](SynthOptions& o) { o.faults.pedestal = 60000; });
+  for (int x = 0; x < 96; ++x) ASSERT_NEAR(grey(raised, x, 40) - grey(plain, x, 40), 60000, 1);
+}
+
 TEST(SynthOptions, NamesProblems) {
   const auto refused = [](auto change) {
     SynthOptions options = small_options();
@@ -521,7 +671,7 @@ TEST(SynthOptions, NamesProblems) {
   };
   EXPECT_TRUE(small_options().validate().empty());
   refused([](SynthOptions& o) { o.size.width = 0; });
-  refused([](SynthOptions& o) { o.bits = 12; });
+  refused([](SynthOptions& o) { o.bits = 10; });
   refused([](SynthOptions& o) { o.blob_sigma = std::nan(""); });
   refused([](SynthOptions& o) { o.density = -1; });
   refused([](SynthOptions& o) { o.grey_max = 300; });
@@ -540,6 +690,13 @@ TEST(SynthOptions, NamesProblems) {
   refused([](SynthOptions& o) { o.light_min = 0; });
   refused([](SynthOptions& o) { o.glare = 1; });
   refused([](SynthOptions& o) { o.blur = -1; });
+  refused([](SynthOptions& o) { o.faults.repeat = 1; });
+  refused([](SynthOptions& o) { o.faults.fill_factor = 0; });
+  refused([](SynthOptions& o) { o.faults.line_jitter = 2; });
+  refused([](SynthOptions& o) { o.faults.line_pattern = -1; });
+  refused([](SynthOptions& o) { o.faults.defective = 0.6; });
+  refused([](SynthOptions& o) { o.faults.median = 4; });
+  refused([](SynthOptions& o) { o.faults.pedestal = std::nan(""); });
   refused([](SynthOptions& o) { o.blur = 1, o.texture = Texture::dots; });
   refused([](SynthOptions& o) { o.blur = 1, o.motion.kind = MotionKind::affine; });
   EXPECT_THROW(synth_frame(small_options(), 2), UsageError);

@@ -107,6 +107,16 @@ TEST(JudgeTest, PointsBesideAnEdgeAreRightWithinThreeSigma) {
   EXPECT_EQ(m.near_edge_right, 1);
 }
 
+TEST(JudgeTest, StrainIsComparedWithItsSigma) {
+  std::vector<JudgedPoint> points = {point(0), point(0)};
+  for (JudgedPoint& p : points) p.has_strain = true, p.strain_sigma = {1e-4F, 2e-4F, 1e-4F};
+  points[0].strain_error = {1e-4F, 2e-4F, 1e-4F}, points[1].strain_error = {-1e-4F, 10e-4F, 0};
+  EXPECT_NEAR(*judged(points).strain_scatter, std::sqrt((1 + 25) / 2.0), 1e-6)
+      << "that of eyy is the largest";
+  EXPECT_NEAR(*combined({judged({}), judged(points)}).strain_scatter, std::sqrt(13.0), 1e-6);
+  EXPECT_FALSE(judged({point(0)}).strain_scatter.has_value());
+}
+
 TEST(CombinedTest, CountsAreSummedAndTheWorstBiasStays) {
   const Metrics a = judged({point(0.01), point(0.01)}), b = judged({point(-0.03), point(0.9)});
   const Metrics both = combined({a, b, judged({})});
@@ -135,6 +145,11 @@ TEST(BoundsTest, EachBoundHoldsAtItsValueAndBreaksBeyond) {
   EXPECT_EQ(broken({.near_edge = 0.95}), 1);
   EXPECT_EQ(broken({.resolution = 49}), 1);
   EXPECT_EQ(broken({.strain_bias = 0.0005}), 1);
+  EXPECT_EQ(broken({.strain_scatter = Bounds::Range{1.5, 2}}), 0) << "no strain was judged";
+  m.strain_scatter = 1.4;
+  EXPECT_EQ(broken({.strain_scatter = Bounds::Range{1.3, 1.4}}), 0);
+  EXPECT_EQ(broken({.strain_scatter = Bounds::Range{1.5, 2}}), 1);
+  EXPECT_EQ(broken({.strain_scatter = Bounds::Range{0, 1.3}}), 1);
   EXPECT_EQ(broken({.false_ok = 0, .lost = 0}), 0);
   m.false_ok = m.lost = 1;
   EXPECT_EQ(broken({.false_ok = 0, .lost = 0}), 2);

@@ -115,9 +115,31 @@ enum class Measurable : std::uint8_t {
   maybe = 2
 };
 
+/// What prints, cameras and files do to images beside noise.
+struct SynthFaults {
+  /// Distance, px, at which the texture repeats itself along both axes, as a rolled or tiled print; 0 =
+  /// never.
+  double repeat = 0;
+  /// dots: share of a pixel that is sensitive to light, a square in its middle; above 0, to 1.
+  double fill_factor = 1;
+  /// Standard deviation of the displacement of each row along x, in every frame anew, px; 0 to 1.
+  double line_jitter = 0;
+  /// Neighbouring pixels share noise, as after a filter of 3x3 px; its standard deviation stays.
+  bool correlated_noise = false;
+  /// Standard deviation of the grey, levels of 255, that each row and each column adds in every frame.
+  double line_pattern = 0;
+  /// Share of the pixels that are always black (one of three) or white, the same in every frame; 0 to 0.5.
+  double defective = 0;
+  int median = 0;           ///< side of a median filter, px: 0 = none, 3, 5, 7 or 9
+  bool two_valued = false;  ///< grey of half of the range and more is white, the rest black
+  double pedestal = 0;      ///< added to every value of the file, which is limited by the bits
+  /// One sentence per problem; empty when all is well.
+  std::vector<std::string> validate() const;
+};
+
 struct SynthOptions {
   Size size = {512, 512};  ///< px, 8 to 32768
-  int bits = 8;            ///< 8 or 16
+  int bits = 8;            ///< 8, 12 (in files of 16) or 16
   Texture texture = Texture::blobs;
   double blob_sigma = 1.7;  ///< px, standard deviation of a blob; below 1 the pixels undersample it
   /// Spread of the sizes of blobs or dots, 1 to 5: they range from blob_sigma / size_spread to blob_sigma *
@@ -126,9 +148,9 @@ struct SynthOptions {
   /// Blobs per px^2, 1e-6 to 10; none = 1 / (2 sigma)^2, so that neighbours overlap (dots: 1 / (4 sigma)^2,
   /// lattice: 1 / (6 sigma)^2).
   std::optional<double> density;
-  /// Darkest and brightest grey of the first frame without noise, in levels of 255 (times 257 for 16 bit).
-  /// The map from blob sum to grey is the same for every frame, so that other frames may exceed the range by
-  /// less than a level.
+  /// Darkest and brightest grey of the first frame without noise, in levels of 255 (times 257 for 16 bit,
+  /// about 16 for 12). The map from blob sum to grey is the same for every frame, so that other frames may
+  /// exceed the range by less than a level.
   double grey_min = 20, grey_max = 240;
   double noise = 0;  ///< standard deviation of Gaussian noise, grey levels of 255, independent in every frame
   std::optional<double> reference_noise;  ///< noise of the first frame; none = as `noise`
@@ -146,6 +168,7 @@ struct SynthOptions {
   /// Change of lighting: grey * gain + offset (levels of 255) in the last frame, reached in equal steps from
   /// frame 0.
   double gain = 1, offset = 0;
+  SynthFaults faults = {};
   std::uint64_t seed = 1;  ///< seed of blobs and noise; the same seed gives the same images on any machine
   std::vector<double> amounts = {
       0, 1};  ///< amount of motion of each frame; the first frame is the reference and must have 0

@@ -157,6 +157,14 @@ class RowProducts {
   std::vector<AxisProducts> products_;
 };
 
+/// Number of rows, and of columns, of a window whose nodes tell its noise: all of up to 5, otherwise 5.
+DIC_HOST_DEVICE constexpr int variance_offsets(int window) { return window < 5 ? 3 : 5; }
+/// The k-th of these rows, in nodes from the centre.
+DIC_HOST_DEVICE constexpr int variance_offset(int window, int k) {
+  const int distance = k > 2 ? window / 4 : window / 2;
+  return k == 0 ? 0 : k % 2 == 0 ? distance : -distance;
+}
+
 inline BorderFactors border_factors(const MeasuredSubsets& subsets, int step, int window) {
   BorderFactors factors;
   const int half = window / 2, cut = (subsets.size / 2 + step - 1) / step;
@@ -167,12 +175,14 @@ inline BorderFactors border_factors(const MeasuredSubsets& subsets, int step, in
   const AxisProducts& across = whole.of(0, 0);
   // Variance at the nodes used by strain::NodeVariances, relative to that of a whole subset.
   const auto growth = [&](int k) { return near.of(k, k).with(across) / across.with(across); };
-  const int distance = window / 3;
   for (int k = 0; k < factors.nodes; ++k) {
     const int first = std::max(0, k - half), last = k + half;
-    const double before = k < distance ? 0 : 2 * growth(k - distance);
-    const double seen =
-        (growth(k) + 2 * growth(std::min(k + distance, nodes - 1)) + before) / (k < distance ? 3 : 5);
+    double seen = 0, count = 0;
+    for (int n = 0; n < variance_offsets(window); ++n) {
+      const int at = k + variance_offset(window, n);
+      if (at >= 0) seen += growth(std::min(at, nodes - 1)), count += 1;
+    }
+    seen /= count;
     factors.slope[k] = static_cast<float>(near.slope(first, last).with(mean_across) /
                                           whole.slope(first, last).with(mean_across) / seen);
     factors.mean[k] = static_cast<float>(near.mean(first, last).with(slope_across) /
@@ -306,7 +316,7 @@ struct NodeSigmas {
   float u, v;
 };
 
-/// Variances of u and v around a node: means over the measured ones among it and four nodes of its window.
+/// Variances of u and v around a node: means over the measured ones among up to 25 nodes of its window.
 /// sigma_at(di, dj): the sigmas of a node, NaN if not measured.
 struct NodeVariances {
   float u = 0, v = 0;
@@ -314,15 +324,14 @@ struct NodeVariances {
   template <typename SigmaAt>
   DIC_HOST_DEVICE NodeVariances(int window, const SigmaAt& sigma_at) {
     float count = 0;
-    const auto add = [&](int di, int dj) {
-      const NodeSigmas sigma = sigma_at(di, dj);
-      if (std::isnan(sigma.u) || std::isnan(sigma.v)) return;
-      u += sigma.u * sigma.u, v += sigma.v * sigma.v;
-      count += 1;
-    };
-    const int distance = window / 3;  // distance of the nodes that determine the slope
-    add(0, 0);
-    add(-distance, -distance), add(distance, -distance), add(-distance, distance), add(distance, distance);
+    const int offsets = variance_offsets(window);
+    for (int row = 0; row < offsets; ++row)
+      for (int column = 0; column < offsets; ++column) {
+        const NodeSigmas sigma = sigma_at(variance_offset(window, column), variance_offset(window, row));
+        if (std::isnan(sigma.u) || std::isnan(sigma.v)) continue;
+        u += sigma.u * sigma.u, v += sigma.v * sigma.v;
+        count += 1;
+      }
     u /= count, v /= count;  // NaN if nothing is measured
   }
 };
