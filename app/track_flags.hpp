@@ -18,6 +18,9 @@ struct TrackFlags {
 
 /// Adds all options of a run except its frames, and except those named by `without`.
 void add_run_options(CLI::App& command, TrackFlags& flags, const std::vector<std::string>& without = {});
+/// Adds those of a run with two cameras. The options of one camera are understood and not shown: a value
+/// other than the default ends with the reason why there is no such option.
+void add_stereo_run_options(CLI::App& command, TrackFlags& flags);
 /// Reads and writes the configuration file, and completes the job.
 void apply_run_options(CLI::App& command, TrackFlags& flags);
 
