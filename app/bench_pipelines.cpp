@@ -35,6 +35,21 @@ void print_track(const bench::TrackCase& shape, const bench::TrackTiming& timing
               shape.noise);
 }
 
+void print_stereo(const bench::StereoCase& shape, const bench::StereoTiming& timing) {
+  const RefineOptions& refine = shape.options.refine;
+  const auto points = static_cast<double>(timing.measured);
+  std::printf("Two cameras %dx%d on %s: %lld of %lld points measured, subset %d, step %d\n", shape.size,
+              shape.size, timing.device.c_str(), static_cast<long long>(timing.measured),
+              static_cast<long long>(timing.points), refine.subset, shape.options.step);
+  std::printf("  references %10.1f ms\n", 1e3 * timing.reference_seconds);
+  std::printf("  pair       %10.1f ms %14.0f 3-D points/s\n", 1e3 * timing.pair_seconds,
+              points / timing.pair_seconds);
+  std::printf("  one camera %10.1f ms; a pair takes %.2f times as long as a frame of the left camera\n",
+              1e3 * timing.one_camera_seconds, timing.ratio());
+  std::printf("  error Z %.2f um, W %.2f um (root mean square, noise %g grey levels)\n",
+              1e3 * timing.rms_error_z, 1e3 * timing.rms_error_w, shape.noise);
+}
+
 void print_stream(const bench::StreamTiming& timing, int frames) {
   const auto points = static_cast<double>(timing.points);
   const StageSeconds& stages = timing.stages;
@@ -248,6 +263,30 @@ void add_bench_track(CLI::App& bench) {
     print_track(*shape, bench::track(*shape, interruption.token()));
     if (*frames > 0) print_stream(bench::track_stream(*shape, *frames, interruption.token()), *frames);
     if (!timeline->empty()) draw_timeline(*shape, *frames, *timeline, interruption.token());
+  });
+}
+
+void add_bench_stereo(CLI::App& bench) {
+  auto shape = std::make_shared<bench::StereoCase>();
+  shape->options.step = 8;
+  shape->options.refine.subset = 21;
+  TrackOptions& options = shape->options;
+  CLI::App& command = *bench.add_subcommand(
+      "stereo", "Time two cameras in 3-D on rendered pairs, beside one camera in the same run");
+  command.option_defaults()->always_capture_default();
+  command.add_option("--size", shape->size, "Side of the images, px");
+  command.add_option("--noise", shape->noise, "Noise of the images, grey levels");
+  command.add_option("--seed", shape->seed, "Seed of speckle and noise");
+  command.add_option("--subset", options.refine.subset, "Side of the subset, px");
+  command.add_option("--step", options.step, "Distance between points, px");
+  command.add_option("--order", options.refine.order, "Shape function: 1 or 2");
+  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, cuda:0,2 (a list) or cuda:all");
+  command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
+  command.add_option("--repeats", shape->repeats, "Number of repeats; medians are printed")
+      ->check(CLI::PositiveNumber);
+  command.callback([shape] {
+    const Interruption interruption;
+    print_stereo(*shape, bench::stereo(*shape, interruption.token()));
   });
 }
 

@@ -13,6 +13,7 @@ std::string resolve_device(const std::string& device);
 
 void add_bench_track(CLI::App& bench);
 void add_bench_match(CLI::App& bench);
+void add_bench_stereo(CLI::App& bench);
 
 /// `dic bench --quick`: correlation, template matching and tracking in less than a minute. The device "auto"
 /// means the CPU and, if the machine has one, the GPU.

@@ -211,6 +211,7 @@ void add_bench(CLI::App& app) {
   add_correlate(command);
   add_bench_track(command);
   add_bench_match(command);
+  add_bench_stereo(command);
   add_ceilings(command);
   add_bench_report(command);
   add_bench_regress(command);

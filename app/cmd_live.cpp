@@ -14,6 +14,7 @@
 #include "commands.hpp"
 #include "interruption.hpp"
 #include "output_lines.hpp"
+#include "stereo_flags.hpp"
 #include "track_flags.hpp"
 
 namespace dic::app {
@@ -108,7 +109,7 @@ void add_camera_options(CLI::App& command, LiveFlags& flags) {
       ->configurable(false);
   add(command, flags.live, "calibration", "FILE",
       "Calibration of both cameras: a file of dic calibrate or of another program");
-  add_stereo_options(command, flags.live.stereo);
+  add_stereo_options(command, flags.live.stereo, "Camera");
   add(command, flags.live, "set", "Feature=Value", "Set a feature by its GenICam name; may be repeated");
   add(command, flags.live, "region", "x,y,width,height", "Part of the sensor, px");
   add(command, flags.live, "format", "FORMAT", "Pixel format, as Mono8 or Mono16");

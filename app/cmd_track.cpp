@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <dic/error.hpp>
+#include <dic/stereo_files.hpp>
 #include <dic/track_files.hpp>
 #include <dic/track_options.hpp>
 #include <dic/visible_gpus.hpp>
@@ -163,7 +164,7 @@ void save_under_shown_names(CLI::App& command, const TrackJob& job) {
   for (const TrackOption& option : track_options()) {
     CLI::Option* const typed = command.get_option_no_throw("--" + option.name);
     if (typed == nullptr) continue;
-    if (option.level == OptionLevel::hidden)
+    if (typed->get_group().empty())  // an older name, or one that is refused
       typed->configurable(false);
     else if (option.kind == OptionKind::choice && typed->count() == 0)
       typed->default_str(option.get(job));
@@ -223,6 +224,33 @@ void add_run_options(CLI::App& command, TrackFlags& flags, const std::vector<std
   add_groups(command, flags.job, groups, OptionLevel::hidden, without);
   for (const char* name : {"--force", "--resume"})
     if (CLI::Option* option = command.get_option_no_throw(name)) option->configurable(false);
+}
+
+namespace {
+
+/// Adds an option that is not shown, and whose values other than the default end with a reason.
+void add_refused(CLI::App& command, const OneCameraOption& refused) {
+  const TrackOption& option = track_option(refused.name);
+  const auto refuse = [&refused, usual = option.get(TrackJob())](const std::string& value) {
+    if (value != usual) throw CLI::ValidationError("--" + refused.name, refused.why);
+  };
+  command.option_defaults()->group("");
+  if (option.kind == OptionKind::flag)
+    command.add_flag_function(
+        "--" + refused.name, [refuse](std::int64_t count) { refuse(count > 0 ? "true" : "false"); },
+        option.help);
+  else
+    command.add_option_function<std::string>("--" + refused.name, refuse, option.help);
+  command.get_option("--" + refused.name)->default_str("");
+}
+
+}  // namespace
+
+void add_stereo_run_options(CLI::App& command, TrackFlags& flags) {
+  std::vector<std::string> without;
+  for (const OneCameraOption& option : one_camera_options()) without.push_back(option.name);
+  add_run_options(command, flags, without);
+  for (const OneCameraOption& option : one_camera_options()) add_refused(command, option);
 }
 
 void apply_run_options(CLI::App& command, TrackFlags& flags) {

@@ -68,7 +68,7 @@ void print_list(const validation::Options& options) {
   for (const validation::Suite& suite : validation::suites()) {
     const auto cases = suite.cases(options);
     std::printf("%-12s %s: %zu cases\n", suite.name.c_str(), suite.about.c_str(), cases.size());
-    std::printf("%-12s   %s (%s)\n", "", cases.front().bounds.text().c_str(), suite.reason.c_str());
+    std::printf("%-12s   %s (%s)\n", "", cases.front().bounds_text().c_str(), suite.reason.c_str());
   }
   std::printf(
       "%-12s real images of known motion, in the folder that DIC_REAL_DATA names\n%-12s   their bounds "

@@ -255,6 +255,29 @@ struct StreamTiming {
 /// changes by a third of that in track(). Throws as track() does.
 StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token stop = {});
 
+/// Rendered pairs of a plane that moves in front of two cameras.
+struct StereoCase {
+  int size = 1024;         ///< px
+  double noise = 1;        ///< grey levels
+  std::uint64_t seed = 1;  ///< of speckle and noise
+  int repeats = 3;
+  TrackOptions options;
+};
+
+/// Medians over the repeats, each with new trackers.
+struct StereoTiming {
+  std::string device;
+  std::int64_t points = 0, measured = 0;    ///< of the last pair
+  double reference_seconds = 0;             ///< preparing and measuring the references
+  double pair_seconds = 0;                  ///< a later pair
+  double one_camera_seconds = 0;            ///< a frame of the left camera alone, as Tracker measures it
+  double rms_error_z = 0, rms_error_w = 0;  ///< root mean square errors of shape and motion, mm
+  double ratio() const { return pair_seconds / one_camera_seconds; }
+};
+
+/// Times StereoTracker, and Tracker with the left images in the same run. Throws as track() does.
+StereoTiming stereo(const StereoCase& shape, const std::stop_token& stop = {});
+
 /// Images of files, tracked as a whole and, if it is given, in a region.
 struct ImagesCase {
   std::vector<std::string>

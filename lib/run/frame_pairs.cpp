@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <optional>
 
 namespace dic::run {
 namespace {
@@ -23,33 +22,42 @@ std::vector<std::string> numbers_in(const std::string& name) {
   return numbers;
 }
 
-/// How the numbers of a pair differ: the two values of each number that is not the same in both names.
-using Difference = std::vector<std::string>;
-
-/// No value if the names have different counts of numbers, as "left_3.png" and "cam2_3.png".
-std::optional<Difference> difference_of(const std::string& left, const std::string& right) {
-  const std::vector<std::string> a = numbers_in(left), b = numbers_in(right);
-  if (a.size() != b.size()) return {};
-  Difference difference;
-  for (std::size_t k = 0; k < a.size(); ++k)
-    if (a[k] != b[k]) difference.push_back(a[k] + "," + b[k]);
-  return difference;
+/// Compares numbers without leading zeros, of any length.
+std::weak_ordering compare(const std::string& a, const std::string& b) {
+  if (a.size() != b.size()) return a.size() <=> b.size();
+  return a.compare(b) <=> 0;
 }
 
 }  // namespace
 
-std::string mismatch_of(const std::vector<std::string>& left, const std::vector<std::string>& right) {
-  std::optional<Difference> first;
-  for (std::size_t k = 0; k < std::min(left.size(), right.size()); ++k) {
-    const std::optional<Difference> difference = difference_of(left[k], right[k]);
-    if (!difference) continue;
-    if (!first) first = difference;
-    if (*difference == *first) continue;
-    return "The names of pair " + std::to_string(k + 1) + " do not fit like those before: " + left[k] +
-           " and " + right[k] +
-           " may show different moments; images are paired by their order, so check that none is missing.";
-  }
-  return {};
+void PairNames::add(const std::string& left, const std::string& right) {
+  ++pairs_;
+  Numbers numbers{numbers_in(left), numbers_in(right)};
+  if (numbers.left.size() != numbers.right.size()) return;  // as "left_3.png" and "cam2_3.png"
+  if (!first_) first_ = numbers;
+  if (!mismatch_.empty() || difference_of(numbers) == difference_of(*first_)) return;
+  mismatch_ = "The names of pair " + std::to_string(pairs_) + " do not fit like those before: " + left +
+              " and " + right +
+              " may show different moments; images are paired by their order, so check that none is missing.";
+}
+
+std::weak_ordering PairNames::order_of(const std::string& left, const std::string& right) const {
+  const Numbers numbers{numbers_in(left), numbers_in(right)};
+  if (!first_ || numbers.left.size() != first_->left.size() || numbers.right.size() != first_->left.size())
+    return std::weak_ordering::equivalent;
+  for (std::size_t k = 0; k < numbers.left.size(); ++k)
+    if (first_->left[k] == first_->right[k])
+      if (const auto order = compare(numbers.left[k], numbers.right[k]); order != 0) return order;
+  return std::weak_ordering::equivalent;
+}
+
+bool PairNames::tell() const { return first_ && difference_of(*first_).size() < first_->left.size(); }
+
+PairNames::Difference PairNames::difference_of(const Numbers& numbers) {
+  Difference difference;
+  for (std::size_t k = 0; k < numbers.left.size(); ++k)
+    if (numbers.left[k] != numbers.right[k]) difference.push_back(numbers.left[k] + "," + numbers.right[k]);
+  return difference;
 }
 
 }  // namespace dic::run

@@ -25,8 +25,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kStateName = ".dic-state";
-
 bool was_measured(const RunLog::Done& done) { return done.summary.error.empty(); }
 
 std::string read_text(const fs::path& path) {
@@ -61,19 +59,13 @@ CanvasFactory Results::canvases() const { return job_.canvases ? job_.canvases :
 
 std::optional<RunLog::Contents> Results::earlier() const {
   if (folder_.resumed().empty()) return {};
-  const fs::path path = folder_.resumed() / OutputFolder::kFramesName;
-  auto contents = RunLog::read(path);
-  if (!contents)
-    throw FileError(
-        path.string() +
-        " is damaged, and with it what the run had done: start again with --force, or in another folder.");
-  return contents;
+  return Journal<FrameSummary>::read(folder_.resumed());
 }
 
 Result Results::earlier_result() const { return Result(folder_.resumed() / "result.vtkhdf"); }
 
 std::vector<std::byte> Results::state_after(std::int64_t index) const {
-  return StateFile::read(folder_.resumed() / kStateName, index);
+  return Journal<FrameSummary>::state_after(folder_.resumed(), index);
 }
 
 void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first, std::optional<std::int64_t> count,
@@ -89,7 +81,7 @@ void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first, std::
   else
     grid_ = grid;
   is_begun_ = true;
-  if (can_be_continued_) log_.emplace(folder_.claim(OutputFolder::kFramesName), done);
+  journal_.emplace(folder_, result_path_, done, can_be_continued_);
   run_path_ = folder_.claim("run.json");
 }
 
@@ -125,7 +117,7 @@ void Results::take_joined(const RunLog::Contents& done, std::span<const fs::path
   if (job_.csv) place_tables(stems, tables);
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(job_.output / "parts"))
     if (entry.is_regular_file()) folder_.adopt(entry.path().lexically_relative(job_.output));
-  log_.emplace(folder_.claim(OutputFolder::kFramesName), done);
+  journal_.emplace(folder_, result_path_, done, true);
   run_path_ = folder_.claim("run.json");
 }
 
@@ -174,8 +166,7 @@ void Results::add(const Field& field, const Frame& frame, Image current, std::ve
   open_writer();
   writer_->add(field, frame.time, frame.name, frame.number);
   if (job_.csv) write_table(folder_.claim(fs::path("csv") / (stem + ".csv")), field);
-  state_frame_ = frame.index;
-  new_state_ = std::move(state);
+  journal_->set_state(frame.index, std::move(state));
   ++count_;
 }
 
@@ -196,40 +187,20 @@ void Results::add_picture(const Field& field, const Frame& frame, const std::str
 void Results::note(RunLog::Done done, const TrackSummary& summary) {
   constexpr double kPublishSeconds =
       0.02;  // time whose frames may be lost; fewer writes allow more frames per second
-  if (log_) noted_.push_back(std::move(done));
+  journal_->note(std::move(done));
   if (!is_reported_ || since_publish_.seconds() > kPublishSeconds) publish(summary);
 }
 
 void Results::publish(const TrackSummary& summary) {
   constexpr double kReportSeconds = 1;
   if (writer_) writer_->publish();
-  if (!new_state_.empty()) {
-    if (!state_) state_.emplace(folder_.claim(kStateName));
-    state_->write(state_frame_, new_state_);
-    new_state_.clear();
-  }
-  if (log_) log_->add(noted_);
-  noted_.clear();
+  if (journal_) journal_->write();  // absent if its file could not be opened
   since_publish_ = {};
   if (!is_reported_ || since_report_.seconds() > kReportSeconds) {
     write_run(summary, RunState::running);
     is_reported_ = true;
     since_report_ = {};
   }
-  sync_now_and_then();
-}
-
-/// Syncs the files in the background, since a disk may be slow.
-void Results::sync_now_and_then() {
-  constexpr double kSyncSeconds = 5;
-  if (since_sync_.seconds() < kSyncSeconds) return;
-  if (syncing_.valid() && syncing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
-  if (syncing_.valid()) syncing_.get();
-  syncing_ = std::async(std::launch::async, [this, frames = log_ ? log_->frames() : 0] {
-    sync_to_disk(result_path_);
-    if (log_) log_->mark_on_disk(frames);
-  });
-  since_sync_ = {};
 }
 
 void Results::write_run(const TrackSummary& summary, RunState state) {
@@ -373,12 +344,7 @@ void Results::finish(TrackSummary& summary, FrameSource& source) {
     write_noise_table(folder_.claim("noise_curve.csv"), summary.noise_curve);
     write_noise_picture(folder_.claim("noise_curve.png"), summary.noise_curve);
   }
-  if (syncing_.valid()) syncing_.get();
-  if (!summary.interrupted) {  // later frames need the state of the last one
-    state_.reset();
-    std::error_code ignored;
-    fs::remove(result_path_.parent_path() / kStateName, ignored);
-  }
+  if (journal_) journal_->finish(summary.interrupted);  // later frames need the state of the last one
   const double seconds = watch.seconds();
   summary.seconds.write += seconds;
   summary.seconds.total += seconds;

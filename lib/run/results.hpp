@@ -17,10 +17,10 @@
 
 #include "core/parallel.hpp"
 #include "draw/result_pictures.hpp"
+#include "run/journal.hpp"
 #include "run/output_folder.hpp"
 #include "run/run_json.hpp"
 #include "run/run_log.hpp"
-#include "run/state_file.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::run {
@@ -101,7 +101,6 @@ class Results {
   void add_picture(const Field& field, const Frame& frame, const std::string& stem);
   void find_ranges(const Field& field);
   void write_run(const TrackSummary& summary, RunState state);
-  void sync_now_and_then();
   void keep_image(const Frame& frame, Image current);
   CanvasFactory canvases() const;
   std::vector<draw::Quantity> quantities() const;
@@ -134,13 +133,8 @@ class Results {
   bool is_resumed_ = false;   ///< an earlier run has added some of them
   bool is_reported_ = false;  ///< run.json has been written
   std::filesystem::path run_path_;
-  track::Stopwatch since_report_, since_sync_, since_publish_;
-  std::vector<RunLog::Done> noted_;   ///< frames noted since the last `publish`
-  std::int64_t state_frame_ = 0;      ///< the last noted frame that has a state
-  std::vector<std::byte> new_state_;  ///< state of that frame
-  std::optional<RunLog> log_;         ///< empty if the run cannot be continued
-  std::optional<StateFile> state_;
-  std::future<void> syncing_;  ///< uses log_, and so ends before it
+  track::Stopwatch since_report_, since_publish_;
+  std::optional<Journal<FrameSummary>> journal_;  ///< exists once the results are begun
   std::future<void> finding_fonts_, drawing_last_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "io/pending_file.hpp"
 #include "run/run_json.hpp"
+#include "run/stereo_json.hpp"
 
 namespace dic::run {
 namespace {
@@ -32,7 +33,8 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string first_line(const RunLog::Contents& contents) {
+template <typename Contents>
+std::string first_line(const Contents& contents) {
   Json json;
   json["dic_frames"] = kFormat;
   json["version"] = contents.version;
@@ -41,7 +43,8 @@ std::string first_line(const RunLog::Contents& contents) {
   return dump(json);
 }
 
-std::string line_of(const RunLog::Done& done) {
+template <typename Done>
+std::string line_of(const Done& done) {
   Json json;
   json["index"] = done.index;
   json["stamp"] = done.stamp;
@@ -49,9 +52,15 @@ std::string line_of(const RunLog::Done& done) {
   return dump(json);
 }
 
+void read_summary(const Json& json, FrameSummary& frame) { frame = frame_from_json(json.dump()); }
+void read_summary(const Json& json, StereoFrameSummary& frame) {
+  frame = stereo_frame_from_json(json.dump());
+}
+
 std::string start_line() { return dump({{"machine", start_of_machine()}}); }
 
 /// Reads the contents of a log line by line.
+template <typename Summary>
 class Reader {
  public:
   bool read_first(const std::string& line) {
@@ -73,20 +82,21 @@ class Reader {
     } else if (json.contains("on_disk")) {
       on_disk_ = json.at("on_disk");
     } else {
-      contents_.frames.push_back(
-          {json.at("index"), json.at("stamp"), frame_from_json(json.at("frame").dump())});
+      typename FrameLog<Summary>::Done done{json.at("index"), json.at("stamp"), {}};
+      read_summary(json.at("frame"), done.summary);
+      contents_.frames.push_back(std::move(done));
     }
     return true;
   }
 
-  RunLog::Contents contents() && {
+  FrameLog<Summary>::Contents contents() && {
     if (machine_ != start_of_machine() && on_disk_ < contents_.frames.size())
       contents_.frames.resize(on_disk_);
     return std::move(contents_);
   }
 
  private:
-  RunLog::Contents contents_;
+  FrameLog<Summary>::Contents contents_;
   std::string machine_;
   std::size_t on_disk_ = 0;  ///< number of frames that survive a power failure
 };
@@ -98,10 +108,12 @@ bool sync(int file) { return ::fdatasync(file) == 0 || errno == EINVAL || errno 
 
 }  // namespace
 
-std::optional<RunLog::Contents> RunLog::read(const std::filesystem::path& path) {
+template <typename Summary>
+std::optional<typename FrameLog<Summary>::Contents> FrameLog<Summary>::read(
+    const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string line;
-  Reader reader;
+  Reader<Summary> reader;
   try {
     if (!std::getline(file, line) || !reader.read_first(line)) return {};
     // The last line has no end if its writer was killed.
@@ -113,7 +125,8 @@ std::optional<RunLog::Contents> RunLog::read(const std::filesystem::path& path) 
   return std::move(reader).contents();
 }
 
-RunLog::RunLog(std::filesystem::path path, const Contents& contents)
+template <typename Summary>
+FrameLog<Summary>::FrameLog(std::filesystem::path path, const Contents& contents)
     : path_(std::move(path)), frames_(std::ssize(contents.frames)) {
   PendingText text(path_);
   text.write(first_line(contents));
@@ -124,29 +137,36 @@ RunLog::RunLog(std::filesystem::path path, const Contents& contents)
   if (file_ < 0) throw_failure(path_);
 }
 
-RunLog::~RunLog() {
+template <typename Summary>
+FrameLog<Summary>::~FrameLog() {
   if (file_ >= 0) ::close(file_);
 }
 
-void RunLog::add(std::span<const Done> done) {
+template <typename Summary>
+void FrameLog<Summary>::add(std::span<const Done> done) {
   std::string lines;
   for (const Done& frame : done) lines += line_of(frame);
   write(lines);
   frames_ += std::ssize(done);
 }
 
-void RunLog::mark_on_disk(std::int64_t frames) {
+template <typename Summary>
+void FrameLog<Summary>::mark_on_disk(std::int64_t frames) {
   write(dump({{"on_disk", frames}}));
   if (!sync(file_)) throw_failure(path_);
 }
 
 /// Writes all lines at once, so that lines of two threads do not mix.
-void RunLog::write(const std::string& lines) {
+template <typename Summary>
+void FrameLog<Summary>::write(const std::string& lines) {
   const ssize_t written = ::write(file_, lines.data(), lines.size());
   if (written == std::ssize(lines)) return;
   if (written >= 0) errno = ENOSPC;
   throw_failure(path_);
 }
+
+template class FrameLog<FrameSummary>;
+template class FrameLog<StereoFrameSummary>;
 
 void sync_to_disk(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/stereo_files.hpp>
 #include <dic/track_files.hpp>
 #include <filesystem>
 #include <optional>
@@ -11,14 +12,15 @@
 namespace dic::run {
 
 /// Log of a run: a file of JSON lines, one for each frame, each written as soon as the frame is in the
-/// result. A later run reads it to continue, however the run ended.
-class RunLog {
+/// result. A later run reads it to continue, however the run ended. Summary: of one camera, or of two.
+template <typename Summary>
+class FrameLog {
  public:
   /// A frame that was processed, or skipped with an error.
   struct Done {
     std::int64_t index = 0;  ///< index in the source
     std::string stamp;       ///< stamp of its file, see FrameSource::stamp
-    FrameSummary summary;
+    Summary summary;
   };
   struct Contents {
     std::string version,
@@ -32,10 +34,10 @@ class RunLog {
   static std::optional<Contents> read(const std::filesystem::path& path);
 
   /// Begins or continues a log with these contents. Throws FileError.
-  RunLog(std::filesystem::path path, const Contents& contents);
-  ~RunLog();
-  RunLog(const RunLog&) = delete;
-  RunLog& operator=(const RunLog&) = delete;
+  FrameLog(std::filesystem::path path, const Contents& contents);
+  ~FrameLog();
+  FrameLog(const FrameLog&) = delete;
+  FrameLog& operator=(const FrameLog&) = delete;
 
   /// Adds all frames, or none if the process is killed: a state is kept for the last one. Throws FileError.
   void add(std::span<const Done> done);
@@ -51,6 +53,11 @@ class RunLog {
   int file_ = -1;
   std::int64_t frames_ = 0;
 };
+
+using RunLog = FrameLog<FrameSummary>;
+using StereoLog = FrameLog<StereoFrameSummary>;
+extern template class FrameLog<FrameSummary>;
+extern template class FrameLog<StereoFrameSummary>;
 
 /// Waits until the contents of a file are on the disk. Throws FileError.
 void sync_to_disk(const std::filesystem::path& path);

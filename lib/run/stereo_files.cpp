@@ -1,82 +1,35 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <ctime>
+#include <cstdio>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/info.hpp>
+#include <dic/memory.hpp>
 #include <dic/stereo_files.hpp>
-#include <future>
+#include <dic/track_options.hpp>
+#include <dic/watch.hpp>
+#include <filesystem>
+#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
-#include "io/surface_file.hpp"
-#include "run/frame_pairs.hpp"
+#include "run/frame_times.hpp"
+#include "run/image_pairs.hpp"
 #include "run/machine.hpp"
-#include "run/output_folder.hpp"
-#include "run/results.hpp"
 #include "run/run_json.hpp"
+#include "run/run_log.hpp"
 #include "run/stereo_json.hpp"
+#include "run/stereo_results.hpp"
+#include "run/watched_folder.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::run {
 namespace {
 
-namespace fs = std::filesystem;
 using track::Stopwatch;
-
-/// Images of both cameras at one moment, or why they could not be read.
-struct ImagePair {
-  Image left, right;
-  std::string error;
-};
-
-/// Reads pairs, the next one while the caller works. Nothing at the end.
-class PairReader {
- public:
-  PairReader(FrameSource& left, FrameSource& right) : left_(left), right_(right) { request(); }
-
-  std::optional<ImagePair> next() {
-    if (!pending_.valid()) return {};
-    std::optional<ImagePair> pair = pending_.get();
-    if (pair) request();
-    return pair;
-  }
-
- private:
-  void request() {
-    pending_ = std::async(std::launch::async, [this, k = index_++] { return read(k); });
-  }
-  std::optional<ImagePair> read(std::int64_t k) {
-    ImagePair pair;
-    const bool has_left = read(left_, k, pair.left, pair.error),
-               has_right = read(right_, k, pair.right, pair.error);
-    if (has_left != has_right)
-      throw UsageError("The two cameras have different numbers of images: " +
-                       std::string(has_left ? "the right" : "the left") + " one ends after " +
-                       std::to_string(k) + "; each left image needs the right one of the same moment.");
-    return has_left ? std::optional(std::move(pair)) : std::nullopt;
-  }
-  /// False past the end.
-  static bool read(FrameSource& source, std::int64_t k, Image& image, std::string& error) {
-    try {
-      image = source.read(k);
-    } catch (const FileError& failure) {
-      error += (error.empty() ? "" : " ") + std::string(failure.what());
-    } catch (const std::out_of_range&) {
-      return false;
-    }
-    return true;
-  }
-
-  FrameSource &left_, &right_;
-  std::int64_t index_ = 0;
-  std::future<std::optional<ImagePair>> pending_;
-};
 
 /// Statistics of an array over the points with values.
 StereoStatistics statistics_of(const Field& field, std::string_view name) {
@@ -116,18 +69,39 @@ double mm_per_px(const Field& field) {
   return *middle / grid.step;
 }
 
+bool was_measured(const StereoLog::Done& done) { return done.summary.error.empty(); }
+
+std::string time_text(const std::optional<double>& time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g s", time.value_or(NAN));
+  return time ? text : "unknown";
+}
+
+/// Opens the images of a job. The argument names those that an earlier run has processed.
+using OpenPairs = std::function<std::unique_ptr<ImagePairs>(const StereoLog::Contents* earlier)>;
+
+/// Callbacks of a run; each may be empty.
+struct Listeners {
+  ProgressCallback progress;
+  StereoCallback on_frame;         ///< called with each measured pair
+  StereoWatchCallback on_written;  ///< called with each pair that is in the result
+};
+
 class StereoRun {
  public:
-  StereoRun(const StereoJob& job, const ProgressCallback& progress, std::stop_token stop,
-            const StereoCallback& on_frame)
+  /// most: number of pairs after which the run ends; 0 = all.
+  StereoRun(const StereoJob& job, OpenPairs open, std::int64_t most, Listeners listeners,
+            std::stop_token stop)
       : job_(job),
-        progress_(progress),
-        on_frame_(on_frame),
+        open_(std::move(open)),
+        most_(most),
+        listeners_(std::move(listeners)),
         stop_(std::move(stop)),
-        folder_(job.track.output,
-                job.track.force ? OutputFolder::Earlier::replace : OutputFolder::Earlier::refuse) {
+        limit_(job.track.max_memory, job.track.output),
+        results_(job) {
     options_ = job.options;
     options_.track = job.track.options;
+    options_.track.keep_state = true;
     summary_.host = host_name();
     summary_.date = local_time();
     summary_.output = job.track.output;
@@ -135,15 +109,49 @@ class StereoRun {
 
   StereoSummary execute() {
     open();
-    PairReader reader(*left_, *right_);
-    std::optional<ImagePair> pair = next(reader);
-    if (!pair) throw UsageError("There are no images: give those of both cameras.");
-    if (!pair->error.empty()) throw FileError(pair->error);
-    measure_references(*pair);
-    pair.reset();  // frees the images
+    if (summary_.was_complete) {
+      summary_.frames_drawn = results_.complete_earlier(done_, *images_);
+      return std::move(summary_);
+    }
     try {
-      measure_others(reader);
-    } catch (const FileError&) {  // nothing more can be written
+      measure();
+      finish();
+    } catch (const FileError& failure) {  // thrown by writing: nothing more can be written
+      if (!results_.begun()) throw;
+      summary_.interrupted = true;
+      throw FileError(std::string(failure.what()) + " What was measured is in " +
+                      results_.keep(summary_).string() + ": continue it with --resume.");
+    }
+    return std::move(summary_);
+  }
+
+ private:
+  void open() {
+    const Stopwatch watch;
+    report("load", 0);
+    const std::optional<StereoLog::Contents> earlier = results_.earlier();
+    images_ = open_(earlier ? &*earlier : nullptr);
+    summary_.frames_given = images_->count();
+    times_.emplace(job_.track, images_->left());
+    std::optional<ImagePair> first = images_->reach(0) ? images_->read(0) : std::nullopt;
+    if (!first) throw std::out_of_range("There are no images.");
+    if (!first->error.empty()) throw FileError(first->error);
+    references_ = std::move(*first);
+    summary_.rig =
+        job_.rig.cameras.empty() ? read_camera_rig(job_.calibration, references_.left.size()) : job_.rig;
+    done_.version = version();
+    done_.settings = stereo_resume_settings(job_, summary_.rig);
+    done_.reference = references_.stamp;
+    if (earlier) take_over(*earlier);
+    summary_.seconds.load += watch.seconds();
+  }
+
+  void measure() {
+    measure_references();
+    try {
+      if (summary_.frames_resumed > 1) go_on();
+      measure_others();
+    } catch (const FileError&) {
       throw;
     } catch (...) {
       summary_.interrupted = true;
@@ -151,50 +159,15 @@ class StereoRun {
       throw;
     }
     summary_.interrupted = stop_.stop_requested();
-    finish();
-    return std::move(summary_);
   }
 
- private:
-  void open() {
-    left_ = open_frames(job_.track.frames);
-    right_ = open_frames(job_.right);
-    const auto left = left_->count(), right = right_->count();
-    if (!left || !right) return;
-    if (*left != *right)
-      throw UsageError("There are " + std::to_string(*left) + " left and " + std::to_string(*right) +
-                       " right images: each left image needs the right one of the same moment.");
-    std::vector<std::string> names[2];
-    for (std::int64_t k = 0; k < *left; ++k)
-      names[0].push_back(left_->name(k)), names[1].push_back(right_->name(k));
-    summary_.pairing = mismatch_of(names[0], names[1]);
-    count_ = *left;
-    if (job_.track.pictures == Pictures::some) drawn_ = frames_to_draw(count_);
-  }
-
-  std::optional<ImagePair> next(PairReader& reader) {
-    const Stopwatch watch;
-    report("load", 0);
-    std::optional<ImagePair> pair = reader.next();
-    summary_.seconds.load += watch.seconds();
-    return pair;
-  }
-
-  void measure_others(PairReader& reader) {
-    for (int number = 1; !stop_.stop_requested(); ++number) {
-      std::optional<ImagePair> pair = next(reader);
-      if (!pair || !measure(std::move(*pair), number)) return;
-    }
-  }
-
-  void measure_references(const ImagePair& pair) {
+  void measure_references() {
     report("prepare", 0);
-    summary_.rig = job_.rig.cameras.empty() ? read_camera_rig(job_.calibration, pair.left.size()) : job_.rig;
-    tracker_.emplace(options_, summary_.rig, pair.left, pair.right, job_.track.roi, stop_);
+    tracker_.emplace(options_, summary_.rig, references_.left, references_.right, job_.track.roi, stop_);
     const StereoFrame& reference = tracker_->reference();
     summary_.rig_correction = tracker_->rig_correction();
     if (options_.correct_rig && summary_.rig_correction) summary_.rig = summary_.rig_correction->rig;
-    summary_.image = pair.left.size();
+    summary_.image = references_.left.size();
     summary_.points = tracker_->grid().points();
     summary_.options = tracker_->options();
     summary_.order_between_cameras = tracker_->order_between_cameras();
@@ -203,43 +176,60 @@ class StereoRun {
     summary_.gauge =
         (summary_.options.strain.window - 1) * summary_.options.step + summary_.options.refine.subset;
     summary_.gauge_mm = summary_.gauge * mm_per_px(reference.field);
-    folder_.begin();
-    const ResultInfo info = describe_result();
-    result_.emplace(folder_.claim("result.vtkhdf"), tracker_->grid(), info);
-    surface_.emplace(folder_.claim("surface.vtkhdf"), info);
-    if (options_.correct_rig) write_camera_rig(folder_.claim("stereo.json"), summary_.rig);
-    write(reference, pair.left, 0);
+    if (summary_.frames_resumed > 0 && results_.earlier_result().grid() != tracker_->grid())
+      refuse_to_resume("other points (the ROI)");
+    results_.begin(tracker_->grid(), describe_result(), done_, summary_);
+    if (summary_.frames_resumed == 0) write(reference, 0, references_.stamp);
+    references_ = {};  // frees the images
+  }
+
+  void measure_others() {
+    const std::int64_t first = std::max<std::int64_t>(summary_.frames_resumed, 1);
+    PairReader reader(*images_, first, most_);
+    while (!stop_.stop_requested()) {
+      report("load", static_cast<int>(summary_.frames.size()));
+      const Stopwatch watch;
+      std::optional<ImagePair> pair = reader.next();
+      summary_.seconds.load += watch.seconds();
+      if (!pair || !measure(std::move(*pair))) return;
+    }
   }
 
   /// False if the run was interrupted before.
-  bool measure(ImagePair pair, int number) {
+  bool measure(ImagePair pair) {
+    const auto number = static_cast<int>(pair.index);
     report("search", number);
     if (pair.error.empty()) {
       try {
-        const StereoFrame frame = tracker_->track(pair.left, pair.right, stop_);
-        write(frame, pair.left, number);
+        write(tracker_->track(pair.left, pair.right, stop_), number, pair.stamp);
         return true;
       } catch (const Cancelled&) {
         return false;
       } catch (const UsageError& problem) {  // its size or depth differs from that of the references
-        pair.error = left_->name(number) + ", " + right_->name(number) + ": " + problem.what();
+        pair.error = images_->left_name(number) + ", " + images_->right_name(number) + ": " + problem.what();
       }
     }
     StereoFrameSummary entry = named(number);
     entry.error = pair.error;
-    summary_.frames.push_back(std::move(entry));
+    note(std::move(entry), number, pair.stamp, Field());
     return true;
   }
 
   StereoFrameSummary named(int number) const {
     StereoFrameSummary entry;
-    entry.left = left_->name(number), entry.right = right_->name(number);
+    entry.left = images_->left_name(number), entry.right = images_->right_name(number);
+    entry.time = time_of(number);
     return entry;
   }
 
-  void write(const StereoFrame& frame, ImageView left, int number) {
+  std::optional<double> time_of(std::int64_t number) const {
+    const std::int64_t left = images_->left_index(number);
+    return left < 0 ? std::nullopt : times_->at(left);
+  }
+
+  void write(StereoFrame frame, int number, const std::string& stamp) {
     report("write", number);
-    if (on_frame_) on_frame_(frame, number);
+    if (listeners_.on_frame) listeners_.on_frame(frame, number);
     const Stopwatch watch;
     StereoFrameSummary entry = named(number);
     entry.counts = frame.field.counts();
@@ -249,39 +239,91 @@ class StereoRun {
     entry.motion = frame.motion;
     entry.noise_left = frame.noise_left, entry.noise_right = frame.noise_right;
     entry.seconds = frame.seconds.measuring();
-    const std::string stem = folder_.unique_stem(fs::path(entry.left).stem().string());
-    result_->append(frame.field, number, entry.left);
-    surface_->add(frame.field, number);
-    if (job_.track.csv) write_stereo_csv(folder_.claim(fs::path("csv") / (stem + ".csv")), frame.field);
-    if (is_drawn(number)) draw(frame.field, left, stem, number);
+    const double time = times_->in_seconds() ? entry.time.value_or(NAN) : number;
+    results_.add(frame.field, {number, time, entry.left}, std::move(frame.state));
+    note(std::move(entry), number, stamp, frame.field);
     summary_.seconds += frame.seconds;
     summary_.seconds.write += watch.seconds();
     points_done_ += summary_.points;
-    summary_.frames.push_back(std::move(entry));
   }
 
-  bool is_drawn(int number) const {
-    if (job_.track.pictures == Pictures::some) return number == 0 || drawn_.contains(number);
-    return job_.track.pictures == Pictures::all;
+  /// Publishes before it notifies listeners.
+  void note(StereoFrameSummary entry, int number, const std::string& stamp, const Field& field) {
+    summary_.frames.push_back(entry);
+    results_.note({number, stamp, std::move(entry)}, summary_);
+    if (listeners_.on_written) listeners_.on_written(summary_.frames.back(), field, number);
   }
 
-  /// Draws the shape, and displacement and strain where there are any.
-  void draw(const Field& field, ImageView left, const std::string& stem, int number) {
-    ++summary_.frames_drawn;
-    for (const std::string_view name : {"Z", "W", "e1"}) {
-      if (number == 0 && name != "Z") continue;
-      const FieldArray& array = *find_field_array(name);
-      std::vector<float> values(field.status.size());
-      for (std::size_t k = 0; k < values.size(); ++k)
-        values[k] = static_cast<float>(value_at(field, array, k));
-      FigureOptions options;
-      options.symbol = array.symbol.empty() ? std::string(name) : std::string(array.symbol);
-      options.unit = array.is_strain() ? "" : array.unit_in("px");
-      options.heading = left_->name(number);
-      const fs::path path = folder_.claim(fs::path("pictures") / (stem + "_" + std::string(name) + ".png"));
-      write_field_picture(path, left, field, values, options,
-                          job_.track.canvases ? job_.track.canvases : png_canvases());
-    }
+  [[noreturn]] void refuse_to_resume(const std::string& why) const {
+    throw UsageError("Cannot continue the result in " + job_.track.output.string() + ": " + why +
+                     "; measure into another folder with -o, or start again with --force.");
+  }
+
+  /// Continues an earlier run. Throws UsageError if this run differs from it.
+  void take_over(const StereoLog::Contents& earlier) {
+    if (earlier.version != done_.version)
+      refuse_to_resume("it was begun by dic " + earlier.version + ", this is dic " + done_.version);
+    if (earlier.settings != done_.settings)
+      refuse_to_resume("other settings (" + differences(earlier.settings, done_.settings) + ")");
+    if (earlier.reference != done_.reference)
+      refuse_to_resume("the pair of references is another one, or has changed");
+    for (const StereoLog::Done& frame : earlier.frames) check_same(frame);
+    done_.frames = earlier.frames;
+    keep_whole_pairs();
+    for (const StereoLog::Done& frame : done_.frames) summary_.frames.push_back(frame.summary);
+    summary_.frames_resumed = std::ssize(summary_.frames);
+    summary_.was_complete = results_.earlier_is_complete() && summary_.frames_resumed == images_->count();
+  }
+
+  void check_same(const StereoLog::Done& frame) const {
+    const std::string& name = frame.summary.left.empty() ? frame.summary.right : frame.summary.left;
+    if (!images_->reach(frame.index))
+      refuse_to_resume(name + " was measured, but is not among the images any more");
+    const std::string left = images_->left_name(frame.index), right = images_->right_name(frame.index);
+    if (left != frame.summary.left || right != frame.summary.right)
+      refuse_to_resume("pair " + std::to_string(frame.index) + " was " + frame.summary.left + " and " +
+                       frame.summary.right + ", now it is " + left + " and " + right);
+    if (images_->stamp(frame.index) != frame.stamp)
+      refuse_to_resume(left + " or " + right + " has changed since");
+    if (time_of(frame.index) != frame.summary.time)
+      refuse_to_resume("the time of " + name + " is " + time_text(time_of(frame.index)) + " now, and was " +
+                       time_text(frame.summary.time));
+  }
+
+  /// Drops a last pair that is in one file of the result and not in another.
+  void keep_whole_pairs() {
+    if (std::ranges::none_of(done_.frames, was_measured)) return;
+    const Result result = results_.earlier_result();
+    if (result.info().strain.window != job_.track.options.strain.window ||
+        result.info().strain.measure != job_.track.options.strain.measure)
+      refuse_to_resume("its strain has been replaced by dic strain");
+    std::int64_t measured = 0;
+    const auto beyond = std::ranges::find_if(done_.frames, [&](const StereoLog::Done& frame) {
+      return was_measured(frame) && ++measured > result.frame_count();
+    });
+    done_.frames.erase(beyond, done_.frames.end());
+  }
+
+  /// Continues where the earlier run stopped: from its state, or, on a GPU, by measuring its last pair again.
+  void go_on() {
+    const auto last = std::ranges::find_if(done_.frames.rbegin(), done_.frames.rend(), was_measured);
+    if (last == done_.frames.rend() || last->index == 0) return;
+    if (tracker_->restore(results_.state_after(last->index),
+                          [this](std::int64_t pair, int camera) { return read_measured(pair, camera); }))
+      return;
+    if (job_.track.options.reference_strategy != ReferenceStrategy::first)
+      refuse_to_resume(
+          "where its points are is not known (on a GPU, or after a power failure), and pairs need those "
+          "before but with the reference strategy first");
+    const Image left = images_->read(last->index, 0), right = images_->read(last->index, 1);
+    tracker_->track(left, right, stop_);
+  }
+
+  /// Reads an image of the k-th measured pair.
+  Image read_measured(std::int64_t k, int camera) const {
+    for (const StereoLog::Done& frame : done_.frames)
+      if (was_measured(frame) && k-- == 0) return images_->read(frame.index, camera);
+    throw UsageError("The state of the run does not belong to its pairs.");
   }
 
   ResultInfo describe_result() const {
@@ -291,41 +333,40 @@ class StereoRun {
     info.strain = options_.track.strain;
     info.version = version();
     info.command = job_.track.command;
-    info.reference = left_->name(0);
+    info.reference = images_->left_name(0);
     info.settings_json = stereo_settings_json(job_);
+    if (times_->in_seconds()) info.time_unit = "s";
     return info;
   }
 
   void finish() {
-    const Stopwatch watch;
-    result_->finish();
-    surface_->finish();
     summary_.kernels = tracker_->kernels();
-    summary_.seconds.write += watch.seconds();
+    tracker_.reset();  // frees the memory that drawing needs
+    summary_.pairing = images_->mismatch();
     summary_.seconds.total = total_.seconds();
-    write_text_file(folder_.claim("run.json"), stereo_run_json(job_, summary_));
-    folder_.commit();
+    results_.finish(summary_, *images_);
   }
 
   void report(const char* stage, int frame) const {
-    if (progress_)
-      progress_({stage, frame, static_cast<int>(std::max<std::int64_t>(count_ - 1, 0)), points_done_,
-                 total_.seconds()});
+    const std::int64_t count = summary_.frames_given.value_or(1);
+    if (listeners_.progress)
+      listeners_.progress({stage, frame, static_cast<int>(count - 1), points_done_, total_.seconds()});
   }
 
   const StereoJob& job_;
-  const ProgressCallback& progress_;
-  const StereoCallback& on_frame_;
+  OpenPairs open_;
+  std::int64_t most_;
+  Listeners listeners_;
   std::stop_token stop_;
   Stopwatch total_;
-  OutputFolder folder_;
+  MemoryLimit limit_;  ///< declared before all members that hold images
+  StereoResults results_;
   StereoOptions options_;
-  std::unique_ptr<FrameSource> left_, right_;
-  std::int64_t count_ = 0;        ///< number of pairs; 0 = unknown
-  std::set<std::int64_t> drawn_;  ///< numbers of the pairs to draw
+  std::unique_ptr<ImagePairs> images_;
+  std::optional<FrameTimes> times_;
+  ImagePair references_;
+  StereoLog::Contents done_;  ///< pairs that an earlier run processed
   std::optional<StereoTracker> tracker_;
-  std::optional<VtkHdfWriter> result_;
-  std::optional<io::SurfaceFile> surface_;
   StereoSummary summary_;
   std::int64_t points_done_ = 0;
 };
@@ -345,20 +386,86 @@ std::vector<std::string> StereoJob::validate() const {
     found.push_back("The calibration of both cameras is needed.");
   if (track.frames.empty() || right.empty())
     found.push_back("Images of both cameras are needed: name those of the left and of the right one.");
+  for (std::string& problem : one_camera_problems(track)) found.push_back(std::move(problem));
   return found;
 }
 
-const std::vector<std::string>& one_camera_options() {
-  static const std::vector<std::string> names = {
-      "reference", "camera", "fps",       "times",       "global",    "global-resolution",
-      "resume",    "scale",  "csv-style", "noise-floor", "max-memory"};
-  return names;
+std::vector<std::string> one_camera_problems(const TrackJob& job) {
+  std::vector<std::string> found;
+  for (const OneCameraOption& option : one_camera_options())
+    if (const auto& get = track_option(option.name).get; get(job) != get(TrackJob()))
+      found.push_back("The option " + option.name + " " + option.why + ".");
+  return found;
+}
+
+const std::vector<OneCameraOption>& one_camera_options() {
+  static const std::vector<OneCameraOption> options = {
+      {"reference", "is for one camera: the first pair of images is the reference of a run with two"},
+      {"camera", "is for one camera: the calibration of both takes its place"},
+      {"global", "is for one camera: there is no global step across two"},
+      {"global-resolution", "is for one camera: there is no global step across two"},
+      {"scale", "is for one camera: lengths are in mm by the calibration of both"},
+      {"csv-style", "is for one camera: tables of two have columns that other programs do not know"},
+      {"noise-floor",
+       "is for one camera: with two, compare the standard deviations in run.json, measured and predicted"}};
+  return options;
 }
 
 StereoSummary stereo_files(const StereoJob& job, const ProgressCallback& progress, std::stop_token stop,
                            const StereoCallback& on_frame) {
   for (const std::string& problem : job.validate()) throw UsageError(problem);
-  return run::StereoRun(job, progress, std::move(stop), on_frame).execute();
+  const auto open = [&](const run::StereoLog::Contents*) {
+    return std::make_unique<run::ImagePairs>(open_frames(job.track.frames), open_frames(job.right),
+                                             run::Pairing::by_order);
+  };
+  try {
+    return run::StereoRun(job, open, 0, {progress, on_frame, {}}, std::move(stop)).execute();
+  } catch (const std::out_of_range&) {
+    throw UsageError("There are no images: give those of both cameras.");
+  }
+}
+
+namespace {
+
+/// Names of the images of one camera that an earlier run has processed.
+std::vector<std::string> names_of(const run::StereoLog::Contents* earlier,
+                                  std::string StereoFrameSummary::*camera) {
+  std::vector<std::string> names;
+  if (!earlier) return names;
+  for (const run::StereoLog::Done& frame : earlier->frames)
+    if (const std::string& name = frame.summary.*camera; !name.empty()) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+StereoSummary watch_folders(StereoJob job, const WatchOptions& left, const std::filesystem::path& right,
+                            const StereoWatchCallback& on_written, std::stop_token stop) {
+  WatchOptions of_right = left;
+  of_right.folder = right;
+  job.track.frames = {left.folder.string()};
+  job.right = {right.string()};
+  for (const auto& problems : {left.validate(), of_right.validate(), job.validate()})
+    for (const std::string& problem : problems) throw UsageError(problem);
+  std::error_code unknown;
+  if (std::filesystem::equivalent(left.folder, right, unknown))
+    throw UsageError("Both cameras have the same folder: name that of the left and that of the right one.");
+  const std::int64_t most = left.until > 0 ? left.until + 1 : 0;
+  const auto open = [&](const run::StereoLog::Contents* earlier) {
+    const auto watched = [&](const WatchOptions& options, std::string StereoFrameSummary::*camera) {
+      return std::make_unique<run::WatchedFolder>(options, names_of(earlier, camera), 0, stop);
+    };
+    const bool by_name = left.order == ArrivalOrder::name;
+    return std::make_unique<run::ImagePairs>(watched(left, &StereoFrameSummary::left),
+                                             watched(of_right, &StereoFrameSummary::right),
+                                             by_name ? run::Pairing::by_name : run::Pairing::by_order);
+  };
+  try {
+    return run::StereoRun(job, open, most, {{}, {}, on_written}, {}).execute();
+  } catch (const std::out_of_range&) {
+    throw Cancelled("No pair of images came into " + left.folder.string() + " and " + right.string() +
+                    ": nothing was written.");
+  }
 }
 
 }  // namespace dic

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <dic/info.hpp>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <utility>
 
 #include "run/run_json.hpp"
 
@@ -13,21 +15,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json settings(const StereoJob& job) {
-  Json json = Json::parse(settings_json(job.track));
-  for (const char* name :
-       {"camera", "global", "global_resolution", "noise_floor", "scale", "fps", "times", "max_memory"})
+/// Adds the options of stereo to those of one camera, and removes what one camera alone has.
+void add_stereo_options(Json& json, const StereoJob& job) {
+  for (const char* name : {"frames", "camera", "global", "global_resolution", "noise_floor", "scale"})
     json.erase(name);
-  json["left"] = json["frames"];
-  json.erase("frames");
-  json["right"] = job.right;
-  json["calibration"] = job.calibration.string();
   json["axes"] = to_string(job.options.axes);
   json["axes_points"] = nullptr;
   if (const auto& points = job.options.axes_points)
     for (const Roi::Vertex& point : *points) json["axes_points"].push_back({point.x, point.y});
   json["remove_rigid_motion"] = job.options.remove_rigid_motion;
   json["correct_rig"] = job.options.correct_rig;
+}
+
+Json settings(const StereoJob& job) {
+  Json json = Json::parse(settings_json(job.track));
+  json["left"] = json["frames"];
+  json["right"] = job.right;
+  json["calibration"] = job.calibration.string();
+  add_stereo_options(json, job);
   return json;
 }
 
@@ -63,10 +68,11 @@ Json motion_json(const RigidMotion& motion) {
           {"points", motion.points}};
 }
 
-Json frame_json(const StereoFrameSummary& frame) {
+Json describe(const StereoFrameSummary& frame) {
   Json json;
   json["file"] = frame.left;
   json["right_file"] = frame.right;
+  json["time"] = frame.time ? Json(*frame.time) : Json(nullptr);
   json["error"] = frame.error.empty() ? Json(nullptr) : Json(frame.error);
   if (!frame.error.empty()) return json;
   for (int status = 0; status < kStatusCount; ++status)
@@ -86,6 +92,30 @@ Json frame_json(const StereoFrameSummary& frame) {
   return json;
 }
 
+/// Reads a number; null, which stands for a missing number, becomes NaN.
+double number(const Json& json, const std::string& name) {
+  const Json& value = json.at(name);
+  return value.is_null() ? NAN : value.get<double>();
+}
+
+RigidMotion motion_of(const Json& json) {
+  RigidMotion motion;
+  if (json.is_null()) return motion;
+  motion.is_known = true;
+  for (const auto& [name, values] :
+       {std::pair("rotation_deg", &motion.rotation_deg), std::pair("translation_mm", &motion.translation_mm),
+        std::pair("centre_mm", &motion.centre_mm),
+        std::pair("sigma_rotation_deg", &motion.sigma_rotation_deg),
+        std::pair("sigma_translation_mm", &motion.sigma_translation_mm)})
+    for (std::size_t k = 0; k < values->size(); ++k) {
+      const Json& value = json.at(name).at(k);
+      (*values)[k] = value.is_null() ? NAN : value.get<double>();
+    }
+  motion.residual_mm = number(json, "residual_mm");
+  motion.points = json.at("points");
+  return motion;
+}
+
 /// File names need not be valid UTF-8; JSON must be.
 std::string dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
@@ -95,9 +125,46 @@ std::string dump(const Json& json, int indent) {
 
 std::string stereo_settings_json(const StereoJob& job) { return dump(settings(job), -1); }
 
-std::string stereo_run_json(const StereoJob& job, const StereoSummary& summary) {
+std::string stereo_resume_settings(const StereoJob& job, const CameraRig& rig) {
+  Json json = Json::parse(resume_settings(job.track));
+  add_stereo_options(json, job);
+  json["calibration"] = Json::parse(camera_rig_json(rig));
+  json["fps"] = nullptr, json["times"] = nullptr;  // times are compared one by one
+  return dump(json, -1);
+}
+
+std::string frame_json(const StereoFrameSummary& frame) { return dump(describe(frame), -1); }
+
+StereoFrameSummary stereo_frame_from_json(const std::string& text) {
+  const Json json = Json::parse(text);
+  StereoFrameSummary frame;
+  frame.left = json.at("file"), frame.right = json.at("right_file");
+  if (!json.at("time").is_null()) frame.time = json.at("time").get<double>();
+  if (!json.at("error").is_null()) {
+    frame.error = json.at("error");
+    return frame;
+  }
+  for (int status = 0; status < kStatusCount; ++status)
+    frame.counts[status] = json.at("counts").at(std::string(to_string(static_cast<Status>(status))));
+  for (std::size_t k = 0; k < kStereoSummary.size(); ++k) {
+    const std::string name(kStereoSummary[k]);
+    frame.statistics[k] = {number(json, "mean_" + name), number(json, "sd_" + name),
+                           number(json, "sigma_" + name)};
+  }
+  frame.motion = motion_of(json.at("rigid_motion"));
+  for (const auto& [name, value] :
+       {std::pair("epipolar_median", &frame.epipolar_median), std::pair("epipolar_sd", &frame.epipolar_sd),
+        std::pair("noise_left", &frame.noise_left), std::pair("noise_right", &frame.noise_right),
+        std::pair("seconds", &frame.seconds)})
+    *value = number(json, name);
+  return frame;
+}
+
+std::string stereo_run_json(const StereoJob& job, const StereoSummary& summary, RunState state) {
   Json json;
-  json["state"] = to_string(summary.interrupted ? RunState::interrupted : RunState::complete);
+  json["state"] = to_string(state);
+  json["frames_done"] = std::ssize(summary.frames);
+  json["frames_given"] = summary.frames_given ? Json(*summary.frames_given) : Json(nullptr);
   json["version"] = version();
   json["command"] = job.track.command;
   json["date"] = summary.date;
@@ -124,7 +191,8 @@ std::string stereo_run_json(const StereoJob& job, const StereoSummary& summary) 
   json["seconds"] = {{"load", s.load},     {"prepare", s.prepare}, {"search", s.search}, {"refine", s.refine},
                      {"strain", s.strain}, {"write", s.write},     {"total", s.total}};
   json["frames"] = Json::array();
-  for (const StereoFrameSummary& frame : summary.frames) json["frames"].push_back(frame_json(frame));
+  if (state != RunState::running)  // while the run lasts, frames are only counted
+    for (const StereoFrameSummary& frame : summary.frames) json["frames"].push_back(describe(frame));
   return dump(json, 2) + "\n";
 }
 

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <dic/error.hpp>
 #include <dic/stereo.hpp>
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -548,6 +550,27 @@ std::string text_of(const RigCorrection& correction) {
          " degrees since its calibration would leave " + text + " px.";
 }
 
+/// Joins the states of the left and the right sequence; empty if one of them has none.
+std::vector<std::byte> joined(std::span<const std::byte> left, std::span<const std::byte> right) {
+  if (left.empty() || right.empty()) return {};
+  const std::uint64_t bytes = left.size();
+  std::vector<std::byte> state(sizeof bytes);
+  std::memcpy(state.data(), &bytes, sizeof bytes);
+  state.insert(state.end(), left.begin(), left.end());
+  state.insert(state.end(), right.begin(), right.end());
+  return state;
+}
+
+/// The states of both sequences; nothing if these are not such bytes.
+std::optional<std::array<std::span<const std::byte>, 2>> parts_of(std::span<const std::byte> state) {
+  std::uint64_t bytes = 0;
+  if (state.size() < sizeof bytes) return {};
+  std::memcpy(&bytes, state.data(), sizeof bytes);
+  state = state.subspan(sizeof bytes);
+  if (bytes > state.size()) return {};
+  return std::array{state.first(bytes), state.subspan(bytes)};
+}
+
 /// Leaves points to their neighbours that a search by whole pixels cannot recognize, since the other camera
 /// sees their subsets too distorted. Only while most points are not: else nothing would notice large motions.
 void leave_distorted(const LocalMaps& maps, int subset, Efforts& efforts) {
@@ -629,7 +652,11 @@ struct StereoTracker::Impl {
   }
 
   stereo::Match match(Sequence& sequence, ImageView image, int order, const std::stop_token& stop) {
-    return surface.matched(sequence.measure(sequence.take(image), stop)->fetch(), order);
+    return match(sequence, sequence.take(image), order, stop);
+  }
+  stereo::Match match(Sequence& sequence, std::shared_ptr<const track::Frame> image, int order,
+                      const std::stop_token& stop) {
+    return surface.matched(sequence.measure(std::move(image), stop)->fetch(), order);
   }
 
   /// Matches the right reference, with order 2 if the surface bends so much that order 1 is worse. Order 2
@@ -693,13 +720,36 @@ struct StereoTracker::Impl {
   }
 
   StereoFrame track(ImageView left_image, ImageView right_image, const std::stop_token& stop) {
-    if (!left) {
-      left = std::make_unique<Sequence>(options, left_reference.view(), roi);
-      left->limit_effort(efforts_of_found());
-      left_reference = {};
-    }
-    const stereo::Match l = match(*left, left_image, options.refine.order, stop);
-    return surface.frame(l, match(*right, right_image, right_order, stop));
+    if (!left) left = make_left();
+    left_reference = {};
+    // Both are taken first: an image of another size must not move one of the sequences on.
+    auto left_taken = left->take(left_image), right_taken = right->take(right_image);
+    const stereo::Match l = match(*left, std::move(left_taken), options.refine.order, stop);
+    const stereo::Match r = match(*right, std::move(right_taken), right_order, stop);
+    StereoFrame frame = surface.frame(l, r);
+    frame.state = stereo::joined(l.result.state, r.result.state);
+    return frame;
+  }
+
+  std::unique_ptr<Sequence> make_left() const {
+    auto sequence = std::make_unique<Sequence>(options, left_reference.view(), roi);
+    sequence->limit_effort(efforts_of_found());
+    return sequence;
+  }
+
+  bool restore(std::span<const std::byte> state, const ReadImage& read) {
+    const auto parts = stereo::parts_of(state);
+    if (!parts) return false;
+    // The left sequence measures from the second pair on.
+    const auto reader = [&](std::int64_t first, int camera) -> TrackStream::ReadFrame {
+      if (!read) return {};
+      return [&read, first, camera](std::int64_t k) { return read(first + k, camera); };
+    };
+    auto restored = make_left();
+    if (!restored->restore((*parts)[0], reader(1, 0)) || !right->restore((*parts)[1], reader(0, 1)))
+      return false;
+    left = std::move(restored);
+    return true;
   }
 };
 
@@ -715,6 +765,9 @@ const StereoFrame& StereoTracker::reference() const { return impl_->reference; }
 const std::optional<RigCorrection>& StereoTracker::rig_correction() const { return impl_->correction; }
 StereoFrame StereoTracker::track(ImageView left, ImageView right, std::stop_token stop) {
   return impl_->track(left, right, stop);
+}
+bool StereoTracker::restore(std::span<const std::byte> state, const ReadImage& read) {
+  return impl_->restore(state, read);
 }
 std::vector<std::string> StereoTracker::kernels() const { return impl_->right->backend().kernels(); }
 std::string StereoTracker::device() const { return impl_->right->backend().device(); }

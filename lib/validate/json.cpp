@@ -68,6 +68,16 @@ Json json_of(const std::optional<Resolution>& r) {
           {"transfer", curve}};
 }
 
+Json json_of(const StereoMetrics& m) {
+  Json json;
+  for (std::size_t q = 0; q < kStereoQuantities.size(); ++q)
+    json[std::string(kStereoQuantities[q])] = {{"bias", number(m.quantities[q].bias)},
+                                               {"sd", number(m.quantities[q].sd)},
+                                               {"scatter", number(m.quantities[q].scatter)}};
+  json["trace_bias"] = number(m.trace_bias);
+  return json;
+}
+
 Json json_of(const TrackOptions& o) {
   return {{"subset", o.refine.subset},
           {"step", o.step},
@@ -85,10 +95,11 @@ Json json_of(const CaseResult& c) {
           {"device", c.device},
           {"seconds", c.seconds},
           {"failure", c.failure.empty() ? Json(nullptr) : Json(c.failure)},
-          {"bounds", json_of(c.bounds)},
+          {"bounds", c.stereo_bounds ? Json(c.stereo_bounds->text()) : json_of(c.bounds)},
           {"broken", c.broken},
           {"total", json_of(c.total)},
           {"resolution", json_of(c.resolution)},
+          {"stereo", c.stereo ? json_of(*c.stereo) : Json(nullptr)},
           {"frames", frames}};
 }
 

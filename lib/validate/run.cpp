@@ -165,6 +165,22 @@ void measure_parts(const Case& one, const Options& options, CaseResult& result, 
   result.broken = broken_bounds(one.bounds, result.total, {});
 }
 
+void measure_pairs(const Case& one, CaseResult& result, core::ThreadPool& pool, const std::stop_token& stop) {
+  result.origin = one.scene().origin;
+  result.stereo_bounds = one.stereo->bounds;
+  const StereoJudgement judgement = measure_stereo(*one.stereo, result.options, pool, stop);
+  const StereoMetrics& metrics = judgement.metrics;
+  result.options = judgement.options;
+  result.device = judgement.device;
+  result.seconds = judgement.seconds;
+  result.stereo = metrics;
+  Metrics& total = result.total;
+  total.points = metrics.points, total.ok = metrics.ok;
+  total.measurable = metrics.expected, total.lost = metrics.lost;
+  total.false_ok = metrics.wrong, total.hidden_ok = metrics.hidden;
+  result.broken = broken_bounds(one.stereo->bounds, metrics);
+}
+
 void measure(const Case& one, CaseResult& result, core::ThreadPool& pool, const std::stop_token& stop) {
   const Scene scene = one.scene();
   result.origin = scene.origin;
@@ -219,7 +235,12 @@ CaseResult run_case(const Suite& suite, const Case& one, const Options& options,
   result.parameter_value = one.parameter_value;
   result.options = options_of(one, options);
   try {
-    one.parts.empty() ? measure(one, result, pool, stop) : measure_parts(one, options, result, stop);
+    if (one.stereo)
+      measure_pairs(one, result, pool, stop);
+    else if (!one.parts.empty())
+      measure_parts(one, options, result, stop);
+    else
+      measure(one, result, pool, stop);
   } catch (const UsageError& e) {
     result.failure = e.what();
   } catch (const FileError& e) {

@@ -701,6 +701,11 @@ std::vector<Suite> make_suites() {
        strain,
        {"ok", "lost", "false ok", "strain sd", "strain scatter"}},
       {"sequences", "sequences, by reference strategy", "errors of steps are correlated", sequences, usual},
+      {"stereo",
+       "two cameras: shape, motion and strain of curved surfaces",
+       "as good as the best of all programs tried, without their bias",
+       stereo_cases,
+       {"lost", "false ok", "Z", "UVW bias", "UVW sd", "surface strain sd", "surface scatter"}},
       {"match", "dic match at any pose: centres, and the rim by angle and scale",
        "what an eye finds is found, and sigma is the scatter", match, usual},
   };

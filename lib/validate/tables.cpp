@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <dic/error.hpp>
+#include <initializer_list>
 #include <map>
 
 #include "io/document.hpp"
@@ -40,6 +41,30 @@ std::string transfer_at(const CaseResult& c, double period) {
       curve, {}, [&](const Transfer& t) { return std::abs(std::log(t.period / period)); });
   if (nearest == curve.end() || std::abs(nearest->period / period - 1) > 0.05) return "-";
   return formatted("%.2f", nearest->share);
+}
+
+/// Numbers with a blank between them: "0.1 -0.0 2.4".
+std::string list_of(const char* format, std::initializer_list<double> values) {
+  std::string text;
+  for (const double value : values) text += (text.empty() ? "" : " ") + formatted(format, value);
+  return text;
+}
+
+/// The values of some quantities of two cameras, as text.
+std::string of_pairs(const CaseResult& c, const char* format, double StereoMetrics::Quantity::*value,
+                     std::initializer_list<const char*> names) {
+  if (!c.stereo) return "-";
+  std::string text;
+  for (const char* name : names)
+    text += (text.empty() ? "" : " ") + formatted(format, (*c.stereo)[name].*value);
+  return text;
+}
+
+/// The smallest and the largest ratio of two cameras.
+std::string scatter_of_pairs(const CaseResult& c) {
+  if (!c.stereo) return "-";
+  const auto [least, most] = std::ranges::minmax(c.stereo->quantities, {}, &StereoMetrics::Quantity::scatter);
+  return list_of("%.2f", {least.scatter, most.scatter});
 }
 
 struct Column {
@@ -90,6 +115,27 @@ const std::map<std::string, Column>& known_columns() {
       {"product",
        {"product, px^2",
         [](const CaseResult& c) { return formatted("%.3f", c.resolution ? c.resolution->product() : NAN); }}},
+      {"Z",
+       {"Z bias, sd, um",
+        [](const CaseResult& c) {
+          return c.stereo ? list_of("%.1f", {(*c.stereo)["Z"].bias, (*c.stereo)["Z"].sd}) : "-";
+        }}},
+      {"UVW bias",
+       {"U V W bias, um",
+        [](const CaseResult& c) {
+          return of_pairs(c, "%.1f", &StereoMetrics::Quantity::bias, {"U", "V", "W"});
+        }}},
+      {"UVW sd",
+       {"U V W sd, um",
+        [](const CaseResult& c) {
+          return of_pairs(c, "%.1f", &StereoMetrics::Quantity::sd, {"U", "V", "W"});
+        }}},
+      {"surface strain sd",
+       {"strain sd, um/m",
+        [](const CaseResult& c) {
+          return of_pairs(c, "%.0f", &StereoMetrics::Quantity::sd, {"exx", "eyy", "exy"});
+        }}},
+      {"surface scatter", {"observed / predicted", scatter_of_pairs}},
   };
   return all;
 }

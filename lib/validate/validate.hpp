@@ -12,6 +12,7 @@
 #include "validate/metrics.hpp"
 #include "validate/resolution.hpp"
 #include "validate/scene.hpp"
+#include "validate/stereo.hpp"
 
 /// Measures images of known motion, and reports the errors and whether they keep their bounds.
 namespace dic::validation {
@@ -62,7 +63,9 @@ struct Case {
   bool whole_subsets = false;    ///< only points whose whole subset is visible in both images count as lost
   int first_judged = 1;          ///< earlier frames (at rest) only measure the noise
   std::vector<Part> parts = {};  ///< searched as templates at any pose, instead of tracking points
-  std::string parameter = {};    ///< quantity on the x axis of a curve over the cases
+  std::optional<StereoCase> stereo = {};  ///< measured with two cameras; `bounds` has no values then
+  std::string bounds_text() const { return stereo ? stereo->bounds.text() : bounds.text(); }
+  std::string parameter = {};  ///< quantity on the x axis of a curve over the cases
   double parameter_value = 0;
 };
 
@@ -93,7 +96,9 @@ struct CaseResult {
   std::vector<Metrics> frames;
   Metrics total;
   std::optional<Resolution> resolution;
+  std::optional<StereoMetrics> stereo;  ///< `total` then has the counts of points alone
   Bounds bounds;
+  std::optional<StereoBounds> stereo_bounds;
   std::vector<std::string> broken;  ///< a sentence per broken bound
   std::string failure;              ///< why it could not be measured, one sentence; empty = it was
   std::string parameter;
@@ -113,6 +118,9 @@ struct Report {
 
 /// All suites, in the order of the report.
 const std::vector<Suite>& suites();
+
+/// The suite of two cameras.
+std::vector<Case> stereo_cases(const Options& options);
 
 /// A suite of the images in a folder: frames with truth.h5 (see folder_scene), or collections of real images.
 /// Throws FileError.

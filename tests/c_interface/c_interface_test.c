@@ -199,6 +199,115 @@ static void test_live(void) {
   dic_options_destroy(options);
 }
 
+/* A plane at 300 mm, moved by (dx, dy, dz), as a camera sees it that turned about the plane's middle: exact rays. */
+static dic_image view(double degrees, double dx, double dy, double dz) {
+  enum { kColumns = 200, kRows = 160 };
+  const double f = 800, z = 300, s = sin(degrees * acos(-1.0) / 180), c = cos(degrees * acos(-1.0) / 180);
+  uint8_t* pixels = malloc(kColumns * kRows);
+  for (int k = 0; k < kColumns * kRows; ++k) {
+    const double px = (k % kColumns - (kColumns - 1) / 2.0) / f, py = (k / kColumns - (kRows - 1) / 2.0) / f;
+    const double depth = (dz + z * c) / (px * s + c);
+    const double x = (px * c - s) * depth + z * s - dx, y = py * depth - dy;
+    double grey = 127;
+    for (int n = 1; n <= 30; ++n)
+      grey += 9 * cos((1 + 0.06 * n) * (cos(2.4 * n) * x + sin(2.4 * n) * y) + 1.7 * n * n);
+    pixels[k] = (uint8_t)lrint(fmin(fmax(grey, 0), 255));
+  }
+  const dic_image image = {pixels, DIC_U8, kColumns, kRows, 0};
+  return image;
+}
+
+static void write_rig(const char* path) {
+  FILE* file = fopen(path, "w");
+  for (int k = 0; k < 2; ++k)
+    fprintf(file, "Cam%d_Fx [pixels];800\nCam%d_Fy [pixels];800\nCam%d_Cx [pixels];99.5\nCam%d_Cy [pixels];79.5\n", k, k, k, k);
+  fputs("Tx [mm];-102.6060429977\nTy [mm];0\nTz [mm];18.0922137642\nTheta [deg];0\nPhi [deg];20\nPsi [deg];0\n", file);
+  fclose(file);
+}
+
+/* The largest |value - truth| / sigma of an array at ok points; -1 without any. */
+static double in_sigmas(const dic_result* result, const char* name, const char* sigma_name, double truth) {
+  int32_t nx = 0, ny = 0;
+  EXPECT(dic_result_grid(result, NULL, NULL, NULL, &nx, &ny) == DIC_OK);
+  const int64_t nodes = (int64_t)nx * ny;
+  double* values = malloc(sizeof(double) * nodes);
+  double* sigma = malloc(sizeof(double) * nodes);
+  double* status = malloc(sizeof(double) * nodes);
+  EXPECT(dic_result_copy(result, name, values, nodes) == DIC_OK);
+  EXPECT(dic_result_copy(result, sigma_name, sigma, nodes) == DIC_OK);
+  EXPECT(dic_result_copy(result, "status", status, nodes) == DIC_OK);
+  double largest = -1;
+  for (int64_t i = 0; i < nodes; ++i)
+    if (status[i] == 0) largest = fmax(largest, fabs(values[i] - truth) / sigma[i]);
+  free(values);
+  free(sigma);
+  free(status);
+  return largest;
+}
+
+static void test_stereo(void) {
+  const char* rig = "c_interface_rig.caldat";
+  const char* names[] = {"Z", "U", "V", "W"};
+  const char* sigmas[] = {"sigma_Z", "sigma_U", "sigma_V", "sigma_W"};
+  const double truth[] = {300, 0.3, -0.2, 0.4};
+  dic_image images[4] = {view(0, 0, 0, 0), view(20, 0, 0, 0), view(0, 0.3, -0.2, 0.4), view(20, 0.3, -0.2, 0.4)};
+  dic_options* options = NULL;
+  dic_stereo* stereo = NULL;
+  dic_result* result = NULL;
+  double distance = -1, sd = -1;
+  int64_t index = -1;
+  write_rig(rig);
+  EXPECT(dic_options_create(&options) == DIC_OK);
+  EXPECT(dic_options_set(options, "subset", "21") == DIC_OK);
+  EXPECT(dic_stereo_create(options, rig, NULL, &images[0], &images[1], &stereo) == DIC_OK);
+  EXPECT(dic_stereo_reference(stereo, &result) == DIC_OK);
+  EXPECT(deviation(result, "Z", 300) >= 0 && deviation(result, "Z", 300) < 0.1);
+  EXPECT(deviation(result, "U", 0) == 0);
+  dic_result_destroy(result);
+  EXPECT(dic_stereo_track(stereo, &images[2], &images[3], &result) == DIC_OK);
+  for (int k = 0; k < 4; ++k) {
+    const double worst = in_sigmas(result, names[k], sigmas[k], truth[k]);
+    EXPECT(worst > 0 && worst < 7);
+  }
+  EXPECT(deviation(result, "exx", 0) < 5e-3 && deviation(result, "e1", 0) >= 0);
+  EXPECT(deviation(result, "epipolar", 0) < 0.1);
+  EXPECT(dic_stereo_epipolar(stereo, &distance, &sd) == DIC_OK);
+  EXPECT(distance >= 0 && distance < 0.05 && sd > 0 && sd < 0.05);
+  EXPECT(dic_result_index(result, &index) == DIC_OK && index == 1);
+  dic_result_destroy(result);
+  result = NULL;
+
+  images[3].height = 100;
+  EXPECT(dic_stereo_track(stereo, &images[2], &images[3], &result) == DIC_USAGE_ERROR && result == NULL);
+  EXPECT(dic_stereo_track(stereo, NULL, &images[3], &result) == DIC_USAGE_ERROR);
+  images[3].height = images[2].height;
+  EXPECT(dic_stereo_track(stereo, &images[2], &images[3], &result) == DIC_OK);
+  EXPECT(dic_result_index(result, &index) == DIC_OK && index == 2);
+  dic_result_destroy(result);
+  dic_stereo_destroy(stereo);
+
+  EXPECT(dic_stereo_create(options, rig, "axes=plane\nremove-rigid-motion=true\n", &images[0], &images[1], &stereo) ==
+         DIC_OK);
+  EXPECT(dic_stereo_track(stereo, &images[2], &images[3], &result) == DIC_OK);
+  EXPECT(deviation(result, "W", 0) < 0.1 && deviation(result, "Z", 0) < 0.1);
+  dic_result_destroy(result);
+  dic_stereo_destroy(stereo);
+
+  EXPECT(dic_stereo_create(options, "missing.caldat", NULL, &images[0], &images[1], &stereo) == DIC_FILE_ERROR);
+  EXPECT(stereo == NULL);
+  const char* wrong_settings[] = {"axes=world", "scale=2", "axes", "correct-rig=perhaps", "axes-points=1,2"};
+  for (int k = 0; k < 5; ++k)
+    EXPECT(dic_stereo_create(options, rig, wrong_settings[k], &images[0], &images[1], &stereo) == DIC_USAGE_ERROR);
+  EXPECT(dic_options_set(options, "scale", "0.1") == DIC_OK);
+  EXPECT(dic_stereo_create(options, rig, NULL, &images[0], &images[1], &stereo) == DIC_USAGE_ERROR);
+  EXPECT(strstr(dic_last_error(), "one camera") != NULL);
+  EXPECT(dic_stereo_epipolar(NULL, &distance, NULL) == DIC_USAGE_ERROR);
+  dic_stereo_destroy(NULL);
+  dic_options_destroy(options);
+  for (int k = 0; k < 4; ++k) free((void*)images[k].pixels);
+  remove(rig);
+}
+
 int main(void) {
   static uint8_t reference[kWidth * kHeight], current[kWidth * kHeight];
   fill(reference, 0, 0);
@@ -210,5 +319,6 @@ int main(void) {
   test_match_poses(reference, current);
   test_errors(reference);
   test_live();
+  test_stereo();
   return wrong;
 }

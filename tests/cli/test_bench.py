@@ -137,6 +137,17 @@ class BenchPipelinesTest(ProgramTest):
         self.refuse(2, ["repeat"], "bench", "track", "--repeats", "0")
         self.refuse(2, ["odd"], "bench", "track", "--size", "256", "--subset", "20")
 
+    def test_stereo(self):
+        out = self.succeed("bench", "stereo", "--size", "240", "--repeats", "1", "--device", "cpu", "--threads", "1").stdout
+        measured, points = map(int, re.search(r"(\d+) of (\d+) points measured, subset 21, step 8", out).groups())
+        self.assertGreater(measured, 0.5 * points)
+        self.assertRegex(out, r"pair +[0-9.]+ ms +[0-9]+ 3-D points/s")
+        ratio = float(re.search(r"takes ([0-9.]+) times as long as a frame of the left camera", out)[1])
+        self.assertGreater(ratio, 1)
+        z, w = map(float, re.search(r"error Z ([0-9.]+) um, W ([0-9.]+) um", out).groups())
+        self.assertTrue(0 < z < 30 and 0 < w < 30, out)  # a px is 0.8 mm
+        self.refuse(2, ["--repeats"], "bench", "stereo", "--repeats", "0")
+
     def test_track_images(self):
         self.succeed("synth", "--width", "160", "--height", "120", "--u", "0.4", "--frames", "3", "-o", "scene")
         flags = ["bench", "track", "--images", "scene", "--device", "cpu", "--repeats", "1", "--step", "10"]

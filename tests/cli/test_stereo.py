@@ -1,42 +1,16 @@
-"""`dic stereo` from the outside: python test_stereo.py DIC
-
-Two pinhole cameras see a plane; exact rays meet a pattern of waves, so that nothing is interpolated.
-"""
+"""`dic stereo` from the outside: python test_stereo.py DIC"""
 
 import csv
+import re
 
 import h5py
 import numpy as np
 
-from dic_program import ProgramTest, main, write_image
+from dic_program import main
+from stereo_scene import DISTANCE, FOCAL, HEIGHT, TRANSLATION, WIDTH, StereoScene
 
-WIDTH, HEIGHT, FOCAL, DISTANCE, ANGLE = 220, 180, 900.0, 300.0, np.radians(20)
-MIDDLE = np.array([0, 0, DISTANCE])
-ROTATION = np.array([[np.cos(ANGLE), 0, np.sin(ANGLE)], [0, 1, 0], [-np.sin(ANGLE), 0, np.cos(ANGLE)]])
-TRANSLATION = MIDDLE - ROTATION @ MIDDLE
 COLUMNS = ("x,y,u,v,X,Y,Z,U,V,W,sigma_X,sigma_Y,sigma_Z,sigma_U,sigma_V,sigma_W,epipolar,zncc,status,"
            "exx,eyy,exy,e1,e2")
-
-
-def pattern(a, b):
-    random = np.random.default_rng(5)
-    total = np.zeros_like(a)
-    for _ in range(60):
-        angle, phase = random.uniform(0, 2 * np.pi, 2)
-        frequency = 2 * np.pi / (random.uniform(5, 15) * DISTANCE / FOCAL)
-        total += np.cos(frequency * (np.cos(angle) * a + np.sin(angle) * b) + phase)
-    return 128 + 8 * total
-
-
-def view(rotation, translation, shift, seed):
-    """What a camera sees of the plane z = DISTANCE, moved by `shift`."""
-    y, x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(float)
-    rays = np.stack([(x - (WIDTH - 1) / 2) / FOCAL, (y - (HEIGHT - 1) / 2) / FOCAL, np.ones_like(x)], -1) @ rotation
-    centre = -rotation.T @ translation
-    depth = (DISTANCE + shift[2] - centre[2]) / rays[..., 2]
-    at = centre + depth[..., None] * rays - shift
-    noise = np.random.default_rng(seed).normal(0, 1, x.shape)
-    return np.clip(pattern(at[..., 0], at[..., 1]) + noise, 0, 255)
 
 
 def read_ply(path):
@@ -53,38 +27,7 @@ def read_ply(path):
     return np.frombuffer(body, vertex, count["vertex"]), faces["indices"]
 
 
-class Stereo(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        lens = {"fx": FOCAL, "fy": FOCAL, "cx": (WIDTH - 1) / 2, "cy": (HEIGHT - 1) / 2}
-        self.write_rig("rig.yml", TRANSLATION, lens)
-
-    def write_rig(self, name, translation, lens):
-        """The calibration as OpenCV writes it."""
-        matrix = f"[ {lens['fx']}, 0., {lens['cx']}, 0., {lens['fy']}, {lens['cy']}, 0., 0., 1. ]"
-
-        def entry(key, rows, columns, data):
-            return f"{key}: !!opencv-matrix\n   rows: {rows}\n   cols: {columns}\n   dt: d\n   data: {data}\n"
-
-        text = "%YAML:1.0\n---\n"
-        for key in ("K1", "K2"):
-            text += entry(key, 3, 3, matrix)
-        for key in ("D1", "D2"):
-            text += entry(key, 1, 5, "[ 0., 0., 0., 0., 0. ]")
-        text += entry("R", 3, 3, [float(value) for value in ROTATION.ravel()])
-        text += entry("T", 3, 1, [float(value) for value in translation])
-        text += f"image_width: {WIDTH}\nimage_height: {HEIGHT}\n"
-        (self.folder / name).write_text(text)
-
-    def pairs(self, shifts):
-        names = [], []
-        for k, shift in enumerate(shifts):
-            for side, (rotation, translation) in enumerate(((np.eye(3), np.zeros(3)), (ROTATION, TRANSLATION))):
-                name = f"img-{k:04}_{side}.png"
-                write_image(self.folder / name, view(rotation, translation, np.array(shift), 10 * k + side))
-                names[side].append(name)
-        return names
-
+class Stereo(StereoScene):
     def stereo(self, left, right, *options, code=0, calibration="rig.yml"):
         return self.succeed("stereo", "--left", *left, "--right", *right, "--calibration", calibration, "--subset", 21,
                             "--step", 8, "--device", "cpu", *options, code=code)
@@ -250,6 +193,45 @@ class Stereo(ProgramTest):
         self.assertGreater(run["rig_correction"]["epipolar_before_px"], 0.3)
         done = self.stereo(left, right, "--no-pictures", "-o", "again", calibration="dic_out/stereo.json")
         self.assertEqual(done.stderr, "")
+
+    def test_times_are_in_all_files(self):
+        left, right = self.pairs([(0, 0, 0), (0.2, 0, 0), (0.4, 0, 0)])
+        (self.folder / "times.csv").write_text("0\n0.5\n2.25\n")
+        self.stereo(left, right, "--no-pictures", "--times", "times.csv")
+        self.assertEqual([frame["time"] for frame in self.run_json()["frames"]], [0, 0.5, 2.25])
+        for name in ("result", "surface"):
+            with h5py.File(self.folder / f"dic_out/{name}.vtkhdf") as file:
+                self.assertEqual(list(file["VTKHDF/Steps/Values"]), [0, 0.5, 2.25], name)
+        self.stereo(left, right, "--no-pictures", "--fps", "4", "--force")
+        self.assertEqual([frame["time"] for frame in self.run_json()["frames"]], [0, 0.25, 0.5])
+        (self.folder / "short.csv").write_text("0\n1\n")
+        self.refuse(2, ["2 times", "3 frames"], "stereo", "--left", *left, "--right", *right, "--calibration", "rig.yml",
+                    "--times", "short.csv", "-o", "other")
+
+    def test_options_of_one_camera_say_why(self):
+        """Every option of dic track works or ends with a reason; a configuration of dic track with defaults is taken."""
+        left, right = self.pairs([(0, 0, 0), (0.2, 0, 0)])
+        images = ["stereo", "--left", *left, "--right", *right, "--calibration", "rig.yml", "-o", "other"]
+        for options in (["--camera", "rig.yml"], ["--scale", "0.1"], ["--reference", left[0]], ["--global"],
+                        ["--global-resolution", "20"], ["--csv-style", "vic"], ["--noise-floor"]):
+            self.refuse(2, [options[0], "is for one camera"], *images, *options)
+        names = lambda command: set(re.findall(r"--[a-z-]+", self.succeed("help", command).stdout))
+        refused = {"--camera", "--scale", "--reference", "--global", "--global-resolution", "--csv-style", "--noise-floor"}
+        self.assertEqual(names("track") - names("stereo"), refused)
+        self.succeed("track", "--save-config", "track.toml")
+        self.assertIn("scale", (self.folder / "track.toml").read_text())
+        self.stereo(left, right, "--no-pictures", "--config", "track.toml")
+        (self.folder / "scaled.toml").write_text("scale = 0.1\n")
+        self.refuse(2, ["scale", "is for one camera"], *images, "--config", "scaled.toml")
+        self.succeed("stereo", "--save-config", "stereo.toml")
+        self.assertNotIn("csv-style", (self.folder / "stereo.toml").read_text())
+
+    def test_little_memory_changes_nothing(self):
+        left, right = self.pairs([(0, 0, 0), (0.2, 0, 0)])
+        self.stereo(left, right, "--no-pictures")
+        self.stereo(left, right, "--no-pictures", "--max-memory", "200M", "-o", "limited")
+        for name, values in self.fields("limited").items():
+            np.testing.assert_array_equal(values, self.fields()[name], name)
 
     def test_wrong_usage(self):
         left, right = self.pairs([(0, 0, 0)])

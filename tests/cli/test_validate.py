@@ -28,6 +28,21 @@ class ValidateTest(ProgramTest):
         for bounds in lines[1::2]:
             self.assertIn("<=", bounds)
 
+    def test_two_cameras_keep_their_bounds(self):
+        """Small pairs of a plane, a cylinder, a dome and a wave; a wrong subset breaks a bound."""
+        done = self.succeed("validate", "stereo", "--quick", "--json", "out.json", "--device", "cpu")
+        self.assertIn("Z bias, sd, um", done.stdout)
+        cases = json.loads((self.folder / "out.json").read_text())["suites"][0]["cases"]
+        self.assertEqual(len(cases), 6)
+        for case in cases:
+            self.assertEqual(case["total"]["false_ok"], 0)
+            self.assertGreater(case["total"]["measurable"], 1000, case["name"])
+            self.assertLess(abs(case["stereo"]["Z"]["bias"]), 1, case["name"])
+            self.assertGreater(case["stereo"]["W"]["sd"], 1, "no noise: what is compared?")
+        done = self.dic("validate", "stereo", "--quick", "--device", "cpu", "--strain-window", 3)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("BROKEN sd of exx in microstrain", done.stdout)
+
     def test_right_measurements_end_with_0_and_are_reported(self):
         folder = self.sequence_with_truth()
         done = self.succeed("validate", folder, "--json", "out.json", "--csv", "out.csv", *FAST)

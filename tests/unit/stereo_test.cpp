@@ -443,7 +443,9 @@ TEST(Stereo, MisuseIsExplained) {
 TEST(FramePairs, NumbersOfCamerasAreToldFromThoseOfFrames) {
   using Names = std::vector<std::string>;
   const auto fits = [](const Names& left, const Names& right) {
-    return run::mismatch_of(left, right).empty();
+    run::PairNames names;
+    for (std::size_t k = 0; k < left.size(); ++k) names.add(left[k], right[k]);
+    return names.mismatch().empty();
   };
   EXPECT_TRUE(fits({"a-0000_0.png", "a-0003_0.png"}, {"a-0000_1.png", "a-0003_1.png"}));
   EXPECT_TRUE(fits({"cam1_007.tif", "cam1_008.tif"}, {"cam2_007.tif", "cam2_008.tif"}));
@@ -452,6 +454,23 @@ TEST(FramePairs, NumbersOfCamerasAreToldFromThoseOfFrames) {
   EXPECT_FALSE(fits({"a-1_0.png", "a-2_0.png"}, {"a-1_1.png", "a-3_1.png"}));
   EXPECT_TRUE(fits({"GT4-0000_0.png", "0001_0.png"}, {"GT4-0000_1.png", "0001_1.png"}));
   EXPECT_TRUE(fits({"L_1.png", "L_2.png"}, {"first.png", "second.png"}));
+}
+
+TEST(FramePairs, NumbersTellWhichImageIsMissing) {
+  /// -1: the left image was taken first; 0: they belong together, or nobody knows.
+  const auto order = [](const char* first_left, const char* first_right, const char* left,
+                        const char* right) {
+    run::PairNames names;
+    names.add(first_left, first_right);
+    const std::weak_ordering found = names.order_of(left, right);
+    return found < 0 ? -1 : found > 0 ? 1 : 0;
+  };
+  EXPECT_EQ(order("a-0000_0.png", "a-0000_1.png", "a-0001_0.png", "a-0002_1.png"), -1);
+  EXPECT_EQ(order("a-0000_0.png", "a-0000_1.png", "a-0010_0.png", "a-0009_1.png"), 1);
+  EXPECT_EQ(order("a-0000_0.png", "a-0000_1.png", "a-0009_0.png", "a-0009_1.png"), 0);
+  EXPECT_EQ(order("cam1_99.tif", "cam2_99.tif", "cam1_99.tif", "cam2_100.tif"), -1);
+  EXPECT_EQ(order("cam1_10.tif", "cam2_11.tif", "cam1_20.tif", "cam2_31.tif"), 0) << "nothing was equal";
+  EXPECT_EQ(order("a_1.png", "b_1.png", "a_2_7.png", "b_3.png"), 0) << "another count of numbers";
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST(Suites, HaveNamesBoundsAndCasesThatCanBeMade) {
       for (const Case& c : one.cases(options)) {
         SCOPED_TRACE(one.name + ": " + c.name);
         EXPECT_TRUE(cases.insert(c.name).second);
-        EXPECT_FALSE(c.bounds.text().empty());
+        EXPECT_FALSE(c.bounds_text().empty());
         const Scene scene = c.scene();
         EXPECT_GE(scene.frames, 2);
         EXPECT_TRUE(scene.truth(scene.frames - 1, 100, 100).has_value());

@@ -50,8 +50,17 @@ typedef enum dic_status {
 typedef enum dic_scalar DIC_ANY_INT { DIC_U8 = 0, DIC_U16 = 1, DIC_I32 = 2, DIC_F32 = 3, DIC_F64 = 4 } dic_scalar;
 #undef DIC_ANY_INT
 
+/* A grey image; row_bytes 0 = rows without padding. */
+typedef struct dic_image {
+  const void* pixels;
+  dic_scalar type;
+  int32_t width, height;
+  int64_t row_bytes;
+} dic_image;
+
 typedef struct dic_options dic_options;
 typedef struct dic_stream dic_stream;
+typedef struct dic_stereo dic_stereo;
 typedef struct dic_result dic_result;
 typedef struct dic_live dic_live;
 
@@ -94,6 +103,23 @@ DIC_C_API dic_status dic_stream_cancel(dic_stream* stream);
 DIC_C_API dic_status dic_stream_reset(dic_stream* stream, const void* reference, dic_scalar type,
                                       int32_t width, int32_t height, int64_t row_bytes);
 
+/* Measures shape, displacement and strain in 3-D with two cameras: pairs of images against a pair of references.
+ * options: NULL = defaults; those of one camera ("scale", "camera", ...) are refused. calibration: a file of
+ * `dic calibrate` or of another program. settings: options that `dic stereo` alone has, a line each, as
+ * "axes=plane\ncorrect-rig=true\nremove-rigid-motion=true"; NULL = defaults. Measures the references. */
+DIC_C_API dic_status dic_stereo_create(const dic_options* options, const char* calibration,
+                                       const char* settings, const dic_image* left, const dic_image* right,
+                                       dic_stereo** stereo);
+DIC_C_API void dic_stereo_destroy(dic_stereo* stereo);
+/* The shape in the references: X, Y, Z, and no displacement. */
+DIC_C_API dic_status dic_stereo_reference(const dic_stereo* stereo, dic_result** result);
+/* Measures the next pair. Its index is 1, 2, ... */
+DIC_C_API dic_status dic_stereo_track(dic_stereo* stereo, const dic_image* left, const dic_image* right,
+                                      dic_result** result);
+/* Median and robust standard deviation of the distances of the last pair from its epipolar lines, px. Above
+ * 0.1 px the cameras have moved since their calibration. Output pointers may be NULL. */
+DIC_C_API dic_status dic_stereo_epipolar(const dic_stereo* stereo, double* median, double* sd);
+
 /* Measures the frames of a camera while they arrive, without files unless they are recorded. settings: options of
  * `dic live` by name, a line each: "camera=fake\nfps=20\nuntil=100". options: NULL = defaults. */
 DIC_C_API dic_status dic_live_create(const dic_options* options, const char* settings, dic_live** live);
@@ -109,7 +135,7 @@ DIC_C_API void dic_result_destroy(dic_result* result);
 /* The grid: nodes lie at (x0 + i * step, y0 + j * step) px, i < nx, j < ny. Output pointers may be NULL. */
 DIC_C_API dic_status dic_result_grid(const dic_result* result, int32_t* x0, int32_t* y0, int32_t* step,
                                      int32_t* nx, int32_t* ny);
-/* Number of the frame in its stream, from 0; 0 for a pair. */
+/* Number of the frame in its stream, from 0; 0 for a pair; with two cameras 0 for the references. */
 DIC_C_API dic_status dic_result_index(const dic_result* result, int64_t* index);
 /* Why the frame could not be measured; "" if it was. Valid as long as the result. */
 DIC_C_API const char* dic_result_error(const dic_result* result);
@@ -117,8 +143,11 @@ DIC_C_API const char* dic_result_error(const dic_result* result);
  * of values that fit into `values`, at least nx * ny. name:
  *   u, v, sigma_u, sigma_v (px); zncc; iterations;
  *   status: 0 ok, 1 flat, 2 out_of_image, 3 low_correlation, 4 not_converged, 5 diverged, 6 masked, 7 outlier,
- *     8 ambiguous, 9 epipolar (two cameras, which this interface does not have);
+ *     8 ambiguous, 9 epipolar (with two cameras: contradicts their calibration);
  *   exx, eyy, exy, e1, e2, von_mises, sigma_exx, sigma_eyy, sigma_exy;
+ *   X, Y, Z, U, V, W, sigma_X, sigma_Y, sigma_Z, sigma_U, sigma_V, sigma_W (mm), epipolar, reprojection (px),
+ *     incidence (degrees): only with two cameras, whose strain is that of the surface, and whose u and v are
+ *     those of the left image;
  *   order: only if the option order is auto;
  *   resolution, subset_sigma_u, subset_sigma_v (px): only if the option global is set.
  * The names and their meaning stand in dic/field_schema.hpp. */
@@ -133,14 +162,6 @@ DIC_C_API dic_status dic_match(const void* pattern, dic_scalar pattern_type, int
                                int32_t pattern_height, const void* image, dic_scalar image_type,
                                int32_t image_width, int32_t image_height, double threshold,
                                const char* device, int32_t max_matches, double* matches, int32_t* found);
-
-/* A grey image; row_bytes 0 = rows without padding. */
-typedef struct dic_image {
-  const void* pixels;
-  dic_scalar type;
-  int32_t width, height;
-  int64_t row_bytes;
-} dic_image;
 
 /* A search of poses within ranges, ends included. Where least and most are equal, the value is given and not
  * measured. -180 and 180 are any angle. */

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <dic/camera_rig.hpp>
 #include <dic/export.hpp>
@@ -9,9 +10,11 @@
 #include <dic/refine_rig.hpp>
 #include <dic/shared/enum_names.hpp>
 #include <dic/track.hpp>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -91,6 +94,8 @@ struct StereoFrame {
   double latency = 0;  ///< seconds from StereoStream::push to the result
   /// Why a StereoStream could not measure the pair, one sentence; empty = measured.
   std::string error;
+  /// State for StereoTracker::restore; empty in the references, and without TrackOptions::keep_state.
+  std::vector<std::byte> state;
 };
 
 /// Measures pairs of images against the pair of references, in constant memory. The left reference is the
@@ -112,6 +117,17 @@ class StereoTracker {
   /// Measures the next pair. Throws UsageError if a size or type differs from the references, DeviceError,
   /// Cancelled.
   DIC_API StereoFrame track(ImageView left, ImageView right, std::stop_token stop = {});
+
+  /// Reads an image of the left (0) or the right (1) camera, of the pair with this number among those that
+  /// were measured; 0 is the pair of references.
+  using ReadImage = std::function<Image(std::int64_t pair, int camera)>;
+  /// Continues the measurement of an earlier object with the same options, calibration and references; call
+  /// it before the first `track`. The next pair is measured as if the one with this StereoFrame::state had
+  /// been measured just before; with the reference strategies `previous` and `auto`, which need `read`, it
+  /// does not start from the shapes of that pair. Returns false if that is impossible: the state is not a
+  /// valid one, or the device is a GPU, which has no states.
+  DIC_API bool restore(std::span<const std::byte> state, const ReadImage& read = {});
+
   /// Correlation variants and SIMD targets that ran.
   DIC_API std::vector<std::string> kernels() const;
   /// How the right camera has moved since the calibration, from the matches of the references. Known if the

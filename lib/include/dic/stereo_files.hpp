@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ namespace dic {
 
 /// Inputs and settings of a run with two cameras, which `dic stereo` performs.
 struct StereoJob {
-  /// Settings; `frames` are those of the left camera. Members of one_camera_options() are ignored.
+  /// Settings; `frames` are those of the left camera. Those of one_camera_options() have their defaults.
   TrackJob track;
   std::vector<std::string> right;     ///< files, globs, directories or one video of the right camera
   CameraRig rig;                      ///< calibration; without cameras it is read from the file `calibration`
@@ -30,8 +31,14 @@ struct StereoJob {
   DIC_API std::vector<std::string> validate() const;
 };
 
-/// Names of the options of runs with one camera (dic/track_options.hpp) that runs with two do not have.
-DIC_API const std::vector<std::string>& one_camera_options();
+/// An option of runs with one camera (dic/track_options.hpp) that runs with two do not have.
+struct OneCameraOption {
+  std::string name;
+  std::string why;  ///< the reason, a sentence without full stop that follows the name
+};
+DIC_API const std::vector<OneCameraOption>& one_camera_options();
+/// A sentence for each of these options that does not have its default.
+DIC_API std::vector<std::string> one_camera_problems(const TrackJob& job);
 
 /// Mean and standard deviation over the points with values, and the mean of the predicted standard
 /// deviations; NaN if there are none.
@@ -47,7 +54,8 @@ inline constexpr auto kStereoSummary =
 
 /// One pair of a run; the first one is that of the references.
 struct StereoFrameSummary {
-  std::string left, right;  ///< files
+  std::string left, right;     ///< files; empty for an image that is missing
+  std::optional<double> time;  ///< s
   std::array<std::int64_t, kStatusCount> counts{};
   std::array<StereoStatistics, kStereoSummary.size()> statistics{};   ///< one for each of kStereoSummary
   double epipolar_median = std::numeric_limits<double>::quiet_NaN();  ///< px; see StereoFrame
@@ -65,6 +73,10 @@ struct StereoSummary {
   double gauge_mm = 0;  ///< the same on the surface of the reference, mm (median)
   std::int64_t points = 0;
   std::vector<StereoFrameSummary> frames;
+  std::optional<std::int64_t> frames_given;  ///< number of pairs of the job; none if it is unknown
+  std::int64_t frames_resumed = 0;  ///< number of `frames` that an earlier run measured (TrackJob::resume)
+  /// TrackJob::resume found nothing left to measure; only `frames` and `frames_drawn` are set.
+  bool was_complete = false;
   CameraRig rig;  ///< calibration of the cameras, corrected if that was asked for
   /// See StereoTracker::rig_correction; its rig was used if options.correct_rig is set.
   std::optional<RigCorrection> rig_correction;

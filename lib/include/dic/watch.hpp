@@ -3,6 +3,7 @@
 #include <dic/export.hpp>
 #include <cstdint>
 #include <dic/shared/enum_names.hpp>
+#include <dic/stereo_files.hpp>
 #include <dic/track_files.hpp>
 #include <filesystem>
 #include <functional>
@@ -51,5 +52,20 @@ using WatchCallback = std::function<void(const FrameSummary&, const Field&, int 
 /// Cancelled if no frame was measured until then, and what track_files throws.
 DIC_API TrackSummary watch_folder(TrackJob job, const WatchOptions& options, const WatchCallback& on_frame = {},
                           std::stop_token stop = {});
+
+/// Receives every pair as soon as it is in the result, with its number, 0 for the references. A pair that was
+/// skipped has a field without nodes.
+using StereoWatchCallback = std::function<void(const StereoFrameSummary&, const Field&, int number)>;
+
+/// Measures like stereo_files, but the images are those of two folders, as watch_folder does for one. left: the
+/// folder of the left camera, and when to stop. right: the folder of the right camera. The first images are the
+/// references.
+///
+/// In the order of names, the numbers in the names tell which images belong together, those that are equal in
+/// the first pair: once the folder of one camera has gone on to a later number, an image without a partner is
+/// skipped, with an error that says so. Names that tell nothing, and images in the order of time, form pairs
+/// by the order of their arrival. Throws what watch_folder throws.
+DIC_API StereoSummary watch_folders(StereoJob job, const WatchOptions& left, const std::filesystem::path& right,
+                            const StereoWatchCallback& on_written = {}, std::stop_token stop = {});
 
 }  // namespace dic

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from ._option_types import Options
 
-_ONE_CAMERA = {name.replace("-", "_") + ("_" if name == "global" else "") for name in _dic.one_camera_options()}
+_ONE_CAMERA = {name.replace("-", "_") + ("_" if name == "global" else ""): why
+               for name, why in _dic.one_camera_options().items()}
 
 
 def _names(files):
@@ -79,7 +80,7 @@ def stereo(left: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     """
     for name in options:
         if name in _ONE_CAMERA:
-            raise _dic.UsageError(f"{name} is an option of measurements with one camera: leave it out.")
+            raise _dic.UsageError(f"{name} {_ONE_CAMERA[name]}.")
     inputs = _dic.StereoInputs()
     inputs.left, inputs.right, inputs.calibration = _names(left), _names(right), os.fspath(calibration)
     inputs.axes, inputs.remove_rigid_motion, inputs.correct_rig = axes, remove_rigid_motion, correct_rig
@@ -96,4 +97,4 @@ def stereo(left: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
 
 
 stereo.__doc__ = (stereo.__doc__ or "").format(
-    options=_options.describe(("Input", "Measurement", "Output", "Running"), _ONE_CAMERA | {"roi", "output"}))
+    options=_options.describe(("Input", "Measurement", "Output", "Running"), _ONE_CAMERA.keys() | {"roi", "output"}))

@@ -89,8 +89,13 @@ void add_stereo(nb::module_& module) {
   module.def("stereo_files", &stereo, "inputs"_a, "options"_a, "roi"_a = nb::none(),
              "progress"_a = nb::none(), "Measures pairs of files into files: what `dic stereo` does.");
   module.def(
-      "one_camera_options", [] { return one_camera_options(); },
-      "Options of a measurement with one camera that one with two does not have.");
+      "one_camera_options",
+      [] {
+        nb::dict options;
+        for (const OneCameraOption& option : one_camera_options()) options[option.name.c_str()] = option.why;
+        return options;
+      },
+      "Options of a measurement with one camera that one with two does not have, and why.");
 }
 
 }  // namespace dic::python
