@@ -78,7 +78,7 @@ class Window {
 class ProductRow {
  public:
   ProductRow(int first, int last)
-      : first_(first), grey_(static_cast<std::size_t>(last) - first + 1), products_(grey_.size()) {}
+      : first_(first), grey_(static_cast<std::size_t>(last - first) + 1), products_(grey_.size()) {}
 
   void take(const Texture& texture, int y, float offset) {
     const float* const row = texture.row(y);
