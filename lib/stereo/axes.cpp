@@ -12,6 +12,7 @@
 #include <limits>
 #include <locale>
 #include <numbers>
+#include <numeric>
 #include <sstream>
 #include <string>
 
@@ -206,15 +207,30 @@ Matrix3d rotation_of(const RigidMotion& motion) {
   return Eigen::AngleAxisd(angle, angles / angle).toRotationMatrix();
 }
 
+/// Sum of body(k) over nodes, which does not depend on the number of threads.
+template <typename Sum, typename Body>
+Sum sum_over(const std::vector<std::size_t>& nodes, core::ThreadPool& pool, const Body& body) {
+  constexpr std::size_t kBlock = 2048;
+  std::vector<Sum> parts((nodes.size() + kBlock - 1) / kBlock, Sum::Zero());
+  pool.parallel_for(std::ssize(parts), 1, [&](std::int64_t first, std::int64_t last, int) {
+    for (auto part = static_cast<std::size_t>(first); part < static_cast<std::size_t>(last); ++part) {
+      Sum sum = Sum::Zero();
+      for (std::size_t n = part * kBlock; n < std::min((part + 1) * kBlock, nodes.size()); ++n)
+        sum += body(nodes[n]);
+      parts[part] = sum;
+    }
+  });
+  return std::accumulate(parts.begin(), parts.end(), Sum(Sum::Zero()));
+}
+
 /// The rotation of positions about their mean onto the moved ones (Kabsch, "A solution for the best rotation
 /// to relate two sets of vectors", 1976).
 Matrix3d best_rotation(const SurfacePoints& points, const std::vector<std::size_t>& nodes,
-                       const Vector3d& centre, const Vector3d& translation) {
-  Matrix3d products = Matrix3d::Zero();
-  for (const std::size_t k : nodes) {
+                       const Vector3d& centre, const Vector3d& translation, core::ThreadPool& pool) {
+  const auto products = sum_over<Matrix3d>(nodes, pool, [&](std::size_t k) -> Matrix3d {
     const Vector3d before = points.positions[k] - centre;
-    products += (before + points.displacements[k] - translation) * before.transpose();
-  }
+    return (before + points.displacements[k] - translation) * before.transpose();
+  });
   const Eigen::JacobiSVD<Matrix3d> svd(products, Eigen::ComputeFullU | Eigen::ComputeFullV);
   Vector3d signs(1, 1, (svd.matrixU() * svd.matrixV().transpose()).determinant());
   return svd.matrixU() * signs.asDiagonal() * svd.matrixV().transpose();
@@ -222,18 +238,20 @@ Matrix3d best_rotation(const SurfacePoints& points, const std::vector<std::size_
 
 /// Standard deviations of rotation (rad) and translation, from the noise of the displacements.
 Eigen::Matrix<double, 6, 1> motion_sigmas(const SurfacePoints& points, const std::vector<std::size_t>& nodes,
-                                          const Vector3d& centre, double alike) {
+                                          const Vector3d& centre, double alike, core::ThreadPool& pool) {
   using Matrix6d = Eigen::Matrix<double, 6, 6>;
-  Matrix6d normal = Matrix6d::Zero(), noise = Matrix6d::Zero();
-  for (const std::size_t k : nodes) {
-    Eigen::Matrix<double, 3, 6> by_motion, difference;
+  using Both = Eigen::Matrix<double, 6, 12>;
+  const Both sums = sum_over<Both>(nodes, pool, [&](std::size_t k) {
+    Eigen::Matrix<double, 3, 6> by_motion;
     by_motion << -cross_matrix(points.positions[k] - centre), Matrix3d::Identity();
-    difference << Matrix3d::Identity(), -Matrix3d::Identity();
-    const Matrix3d covariance = difference * points.covariances[k].cast<double>() * difference.transpose();
-    normal += by_motion.transpose() * by_motion;
-    noise += by_motion.transpose() * covariance * by_motion;
-  }
-  const Matrix6d inverse = normal.inverse();
+    const Eigen::Matrix<double, 6, 6> errors = points.covariances[k].cast<double>();
+    const Matrix3d covariance = errors.topLeftCorner<3, 3>() + errors.bottomRightCorner<3, 3>() -
+                                errors.topRightCorner<3, 3>() - errors.bottomLeftCorner<3, 3>();
+    Both both;
+    both << by_motion.transpose() * by_motion, by_motion.transpose() * covariance * by_motion;
+    return both;
+  });
+  const Matrix6d inverse = sums.leftCols<6>().inverse(), noise = sums.rightCols<6>();
   return (alike * inverse * noise * inverse).diagonal().cwiseMax(0).cwiseSqrt();
 }
 
@@ -254,17 +272,18 @@ Axes axes_of(const StereoOptions& options, const Grid& grid, std::span<const Vec
   return {};
 }
 
-RigidMotion rigid_motion_of(const SurfacePoints& points, const MeasuredSubsets& subsets) {
+RigidMotion rigid_motion_of(const SurfacePoints& points, const MeasuredSubsets& subsets,
+                            core::ThreadPool& pool) {
   const std::vector<std::size_t> nodes = indices_of(points.usable);
   RigidMotion motion;
   motion.points = std::ssize(nodes);
   if (nodes.size() < 3) return motion;
   const Vector3d centre = mean_of(points.positions, nodes),
                  translation = mean_of(points.displacements, nodes);
-  const Matrix3d rotation = best_rotation(points, nodes, centre, translation);
+  const Matrix3d rotation = best_rotation(points, nodes, centre, translation, pool);
   const Eigen::AngleAxisd angle(rotation);
   const Eigen::Matrix<double, 6, 1> sigmas =
-      motion_sigmas(points, nodes, centre, nodes_alike(subsets, points.grid.step));
+      motion_sigmas(points, nodes, centre, nodes_alike(subsets, points.grid.step), pool);
   if (!sigmas.allFinite()) return motion;
   motion.is_known = true;
   motion.centre_mm = array_of(centre);

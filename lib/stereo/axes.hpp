@@ -25,7 +25,8 @@ Axes axes_of(const StereoOptions& options, const Grid& grid, std::span<const Eig
 
 /// The motion that fits the displacements of the usable nodes best, with its standard deviations by the noise
 /// of the images. Not known for fewer than three nodes, or nodes on one line.
-RigidMotion rigid_motion_of(const SurfacePoints& points, const MeasuredSubsets& subsets);
+RigidMotion rigid_motion_of(const SurfacePoints& points, const MeasuredSubsets& subsets,
+                            core::ThreadPool& pool);
 
 /// Subtracts a motion from the displacements.
 void remove_motion(const RigidMotion& motion, std::span<const Eigen::Vector3d> positions,

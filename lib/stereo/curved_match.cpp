@@ -268,17 +268,18 @@ NeighbourSummary subtract_bends(Field& field, const MeasuredSubsets& subsets, co
   spread_bends(grid, filter.narrow, motions);
   const double step = grid.step;
   NeighbourSummary summary{LocalMaps(nodes, Eigen::Matrix2f::Identity()), std::vector<std::uint8_t>(nodes)};
-  bool has_order_1 = false;
-  for (std::size_t k = 0; k < nodes; ++k) {
+  std::vector<std::uint8_t> is_corrected(nodes);
+  core::for_each_index(pool, grid.nodes(), [&](std::int64_t index) {
+    const auto k = static_cast<std::size_t>(index);
     const auto& [u, v, is_known, has_bends] = motions[k];
-    if (!is_known) continue;
+    if (!is_known) return;
     summary.is_known[k] = 1;
     Eigen::Matrix2d map;
     map << 1 + u.di / step, u.dj / step, v.di / step, 1 + v.dj / step;
     summary.maps[k] = map.cast<float>();
-    has_order_1 = has_order_1 || is_order_1(field, subsets, k);
-  }
-  if (!has_order_1) return summary;
+    is_corrected[k] = is_order_1(field, subsets, k);
+  });
+  if (std::ranges::count(is_corrected, 1) == 0) return summary;
   const std::vector<LocalMotion> smooth = wide_bends(grid, data, filter.wide, pool);
   const auto bias = [&](const LocalMotion& motion, std::size_t k) -> Eigen::Vector2d {
     const Eigen::Matrix2d map = summary.maps[k].cast<double>();
@@ -287,35 +288,32 @@ NeighbourSummary subtract_bends(Field& field, const MeasuredSubsets& subsets, co
   std::vector<Eigen::Vector2d> biases(nodes), differences(nodes, Eigen::Vector2d::Constant(NAN));
   core::for_each_index(pool, grid.nodes(), [&](std::int64_t index) {
     const auto k = static_cast<std::size_t>(index);
-    if (!motions[k].is_known || !is_order_1(field, subsets, k)) return;
+    if (!is_corrected[k]) return;
     biases[k] = bias(motions[k], k);
     if (!motions[k].has_bends || !smooth[k].has_bends) return;
     differences[k] =
         (biases[k] - bias(smooth[k], k)).cwiseQuotient(Eigen::Vector2d(field.sigma_u[k], field.sigma_v[k]));
   });
   const NarrowShare share(grid, differences, filter.narrow, filter.difference_variance);
-  std::vector<double> shares(nodes, 1);
+  std::vector<std::uint8_t> is_bent(nodes);
   core::for_each_index(pool, grid.nodes(), [&](std::int64_t index) {
     const auto k = static_cast<std::size_t>(index);
-    if (differences[k].allFinite()) shares[k] = share.at(k);
-  });
-  double measured = 0, bent = 0;
-  for (std::size_t k = 0; k < nodes; ++k) {
-    measured += data.usable[k];
-    if (!motions[k].is_known || !is_order_1(field, subsets, k)) continue;
+    if (!is_corrected[k]) return;
+    const double part = differences[k].allFinite() ? share.at(k) : 1;
     const bool has_bends = motions[k].has_bends;
     const Eigen::Vector2d sigma(field.sigma_u[k], field.sigma_v[k]);
     const Eigen::Vector2d noise =
-        sigma * std::sqrt(filter.wide_variance + shares[k] * (filter.narrow_variance - filter.wide_variance));
+        sigma * std::sqrt(filter.wide_variance + part * (filter.narrow_variance - filter.wide_variance));
     const Eigen::Vector2d whole = biases[k];
-    if (shares[k] < 1) biases[k] -= (1 - shares[k]) * differences[k].cwiseProduct(sigma);
-    bent += (has_bends ? kDoubtful : kRemainingAtEdge) * whole.norm() > kNoiseOfOrder2 * sigma.norm();
+    if (part < 1) biases[k] -= (1 - part) * differences[k].cwiseProduct(sigma);
+    is_bent[k] = (has_bends ? kDoubtful : kRemainingAtEdge) * whole.norm() > kNoiseOfOrder2 * sigma.norm();
     const Eigen::Vector2d rest = (has_bends ? kRemaining : kRemainingAtEdge) * biases[k].cwiseAbs();
     field.u[k] -= biases[k].x(), field.v[k] -= biases[k].y();
     field.sigma_u[k] = static_cast<float>(std::hypot(noise.x(), rest.x()));
     field.sigma_v[k] = static_cast<float>(std::hypot(noise.y(), rest.y()));
-  }
-  summary.bent = measured > 0 ? bent / measured : 0;
+  });
+  const auto measured = std::ranges::count(data.usable, 1), bent = std::ranges::count(is_bent, 1);
+  summary.bent = measured > 0 ? static_cast<double>(bent) / static_cast<double>(measured) : 0;
   return summary;
 }
 

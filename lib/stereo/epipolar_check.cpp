@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <optional>
 #include <vector>
 
 namespace dic::stereo {
@@ -33,32 +35,58 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-/// x, y: from -1 to 1 over the grid.
+/// Robust standard deviation about 0.
+double scatter_of(std::span<const double> values) {
+  std::vector<double> sizes(values.size());
+  std::ranges::transform(values, sizes.begin(), [](double value) { return std::abs(value); });
+  return kFromMedian * median_of(std::move(sizes));
+}
+
+/// Products of powers of x and y, from -1 to 1 over the grid.
 Terms terms_at(double x, double y) {
   Terms terms;
-  int k = 0;
-  for (int degree = 0; degree <= kDegree; ++degree)
-    for (int j = 0; j <= degree; ++j) terms[k++] = std::pow(x, degree - j) * std::pow(y, j);
+  terms[0] = 1;
+  int k = 1;
+  for (int degree = 1; degree <= kDegree; ++degree) {
+    for (int j = 0; j < degree; ++j, ++k) terms[k] = terms[k - degree] * x;
+    terms[k] = terms[k - degree - 1] * y;
+    ++k;
+  }
   return terms;
 }
 
 struct Distance {
   std::size_t node;
-  Terms at;
+  double x, y;  ///< from -1 to 1 over the grid
   double px, sigma;
 };
 
 std::vector<Distance> distances_of(const Field& field, const EpipolarDistances& all) {
   const Grid& grid = field.grid();
   std::vector<Distance> found;
+  found.reserve(all.px.size());
   for (std::size_t k = 0; k < all.px.size(); ++k) {
     if (!has_values(field.status[k]) || std::isnan(all.px[k])) continue;
     const std::size_t column = k % grid.nx, row = k / grid.nx;
     const double x = 2.0 * static_cast<double>(column) / grid.nx - 1;
     const double y = 2.0 * static_cast<double>(row) / grid.ny - 1;
-    found.push_back({k, terms_at(x, y), all.px[k], std::max(all.sigma[k], 1e-9)});
+    found.push_back({k, x, y, all.px[k], std::max(all.sigma[k], 1e-9)});
   }
   return found;
+}
+
+/// Some of the distances, enough for what is common to them. Multiples of the golden ratio spread them evenly
+/// over rows and columns.
+std::vector<Distance> some_of(const std::vector<Distance>& all) {
+  constexpr std::size_t kMost = 5000;
+  if (all.size() <= kMost) return all;
+  std::vector<Distance> some;
+  for (std::size_t n = 0; n < kMost; ++n) {
+    const double multiple = static_cast<double>(n) * std::numbers::phi;
+    const double part = multiple - std::floor(multiple);
+    some.push_back(all[static_cast<std::size_t>(part * static_cast<double>(all.size()))]);
+  }
+  return some;
 }
 
 /// Part that is common to the distances: a polynomial fitted with weights that leave out what is far from it.
@@ -69,30 +97,30 @@ class CommonDistance {
     std::vector<double> values;
     for (const Distance& d : distances) values.push_back(d.px);
     coefficients_[0] = median_of(std::move(values));
+    if (distances.size() < kFewPoints) return;
+    std::vector<Terms> terms;
+    for (const Distance& d : distances) terms.push_back(terms_at(d.x, d.y));
     constexpr int kRounds = 8;
-    for (int round = 0; round < kRounds && distances.size() >= kFewPoints; ++round) improve(distances);
+    for (int round = 0; round < kRounds; ++round) improve(distances, terms);
   }
-  double of(const Distance& d) const { return d.px - coefficients_.dot(d.at); }
-  /// Robust standard deviation, px.
-  double scatter(const std::vector<Distance>& distances) const {
-    std::vector<double> deviations;
-    for (const Distance& d : distances) deviations.push_back(std::abs(of(d)));
-    return kFromMedian * median_of(std::move(deviations));
-  }
+  double of(const Distance& d) const { return d.px - coefficients_.dot(terms_at(d.x, d.y)); }
 
  private:
-  void improve(const std::vector<Distance>& distances) {
-    const double limit = 3 * std::max(scatter(distances), 1e-6);
+  void improve(const std::vector<Distance>& distances, const std::vector<Terms>& terms) {
+    std::vector<double> offsets;
+    for (std::size_t n = 0; n < terms.size(); ++n)
+      offsets.push_back(distances[n].px - coefficients_.dot(terms[n]));
+    const double limit = 3 * std::max(scatter_of(offsets), 1e-6);
     Eigen::Matrix<double, kTerms, kTerms> normal = Eigen::Matrix<double, kTerms, kTerms>::Identity() * 1e-6;
     Terms right = Terms::Zero();
-    for (const Distance& d : distances) {
-      const double part = of(d) / limit;
+    for (std::size_t n = 0; n < terms.size(); ++n) {
+      const double part = offsets[n] / limit;
       if (std::abs(part) >= 1) continue;
-      const double weight = std::pow(1 - part * part, 2);  // Tukey's biweight
-      normal += weight * d.at * d.at.transpose();
-      right += weight * d.px * d.at;
+      const double weight = (1 - part * part) * (1 - part * part);  // Tukey's biweight
+      normal.selfadjointView<Eigen::Lower>().rankUpdate(terms[n], weight);
+      right += weight * distances[n].px * terms[n];
     }
-    coefficients_ = normal.ldlt().solve(right);
+    coefficients_ = normal.selfadjointView<Eigen::Lower>().ldlt().solve(right);
   }
 
   Terms coefficients_ = Terms::Zero();
@@ -101,10 +129,11 @@ class CommonDistance {
 /// Median of the distances from what is common to all, among the neighbours of a node.
 class LocalMedian {
  public:
-  LocalMedian(const Grid& grid, const std::vector<Distance>& distances, const CommonDistance& common)
+  /// offsets: of the distances.
+  LocalMedian(const Grid& grid, const std::vector<Distance>& distances, std::span<const double> offsets)
       : grid_(grid),
         offset_(static_cast<std::size_t>(grid.nodes()), std::numeric_limits<double>::quiet_NaN()) {
-    for (const Distance& d : distances) offset_[d.node] = common.of(d);
+    for (std::size_t n = 0; n < distances.size(); ++n) offset_[distances[n].node] = offsets[n];
   }
   double around(std::size_t node) const {
     const int i = static_cast<int>(node % grid_.nx), j = static_cast<int>(node / grid_.nx);
@@ -124,23 +153,26 @@ class LocalMedian {
 
 }  // namespace
 
-EpipolarSummary mark_contradictions(Field& field, const EpipolarDistances& all) {
-  const std::vector<Distance> distances = distances_of(field, all);
-  std::vector<double> sizes;
-  for (const Distance& d : distances) sizes.push_back(std::abs(d.px));
-  const CommonDistance common(distances);
+EpipolarSummary mark_contradictions(Field& field, const EpipolarDistances& all, core::ThreadPool& pool) {
+  const std::vector<Distance> distances = distances_of(field, all), some = some_of(distances);
+  const CommonDistance common(some);
   std::vector<double> ratios;
-  for (const Distance& d : distances) ratios.push_back(std::abs(common.of(d)) / d.sigma);
-  const double scale = std::max(1.0, kFromMedian * median_of(std::move(ratios)));
-  const LocalMedian local(field.grid(), distances, common);
-  for (const Distance& d : distances) {
-    const double offset = common.of(d), limit = std::min(kLargest * scale * d.sigma, kLargestPx);
-    if (std::abs(offset) <= limit) continue;
-    const double shared = local.around(d.node);
-    if (std::abs(shared) > kLargestCommonPx || std::abs(offset - shared) > limit)
-      field.status[d.node] = Status::epipolar;
+  for (const Distance& d : some) ratios.push_back(common.of(d) / d.sigma);
+  const double scale = std::max(1.0, scatter_of(ratios));
+  std::vector<double> offsets(distances.size()), sizes(distances.size());
+  core::for_each_index(pool, std::ssize(distances), [&](std::int64_t n) {
+    offsets[n] = common.of(distances[n]), sizes[n] = std::abs(distances[n].px);
+  });
+  std::optional<LocalMedian> local;  // most frames need none
+  for (std::size_t n = 0; n < distances.size(); ++n) {
+    const double limit = std::min(kLargest * scale * distances[n].sigma, kLargestPx);
+    if (std::abs(offsets[n]) <= limit) continue;
+    if (!local) local.emplace(field.grid(), distances, offsets);
+    const double shared = local->around(distances[n].node);
+    if (std::abs(shared) > kLargestCommonPx || std::abs(offsets[n] - shared) > limit)
+      field.status[distances[n].node] = Status::epipolar;
   }
-  return {median_of(std::move(sizes)), common.scatter(distances)};
+  return {median_of(std::move(sizes)), scatter_of(offsets)};
 }
 
 }  // namespace dic::stereo

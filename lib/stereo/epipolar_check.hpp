@@ -24,6 +24,6 @@ struct EpipolarSummary {
 /// are off together by up to 0.5 px are believed: the calibration is worse there. Only points that are
 /// `ok` or `outlier` count. The noise is the predicted one, or larger if most points scatter more than
 /// predicted.
-EpipolarSummary mark_contradictions(Field& field, const EpipolarDistances& distances);
+EpipolarSummary mark_contradictions(Field& field, const EpipolarDistances& distances, core::ThreadPool& pool);
 
 }  // namespace dic::stereo

@@ -79,8 +79,10 @@ Meeting Geometry::meet(const Sight& left, const Sight& right, const Eigen::Vecto
   Vector3d p = left.direction.homogeneous();
   p *= first_depth(rotation_ * p, right.direction.homogeneous(), translation_);
   Eigen::Matrix<double, 4, 3> slope;
-  Eigen::LDLT<Matrix3d> normal;
-  constexpr int kSteps = 3;  // the start is nearly right: each step squares its error
+  Eigen::LLT<Matrix3d> normal;
+  constexpr int kSteps = 3;            // the start is nearly right: each step squares its error
+  constexpr double kExactStep = 1e-6;  // relative: its square is below the rounding
+  bool is_exact = false;
   for (int step = 0; step <= kSteps; ++step) {
     const Vector3d in_right = rotation_ * p + translation_;
     if (!(p.z() > 0 && in_right.z() > 0)) return out;
@@ -89,7 +91,10 @@ Meeting Geometry::meet(const Sight& left, const Sight& right, const Eigen::Vecto
     slope << left_px * l.slope, right_px * r.slope * rotation_;
     slope = weights.asDiagonal() * slope;
     normal.compute(slope.transpose() * slope);
-    if (step < kSteps) p += normal.solve(slope.transpose() * (weights.asDiagonal() * out.residual));
+    if (is_exact || step == kSteps) break;
+    const Vector3d change = normal.solve(slope.transpose() * (weights.asDiagonal() * out.residual));
+    p += change;
+    is_exact = change.squaredNorm() < kExactStep * kExactStep * p.squaredNorm();
   }
   out.position = p;
   out.from_px = normal.solve(slope.transpose() * weights.asDiagonal());

@@ -76,8 +76,24 @@ bool LocalFit::solve() {
   return true;
 }
 
+bool LocalFit::all_usable(std::span<const std::uint8_t> usable, int i, int j) const {
+  if (i < half_ || j < half_ || i + half_ >= nx_ || j + half_ >= ny_) return false;
+  for (int y = j - half_; y <= j + half_; ++y) {
+    const std::uint8_t* const row = usable.data() + static_cast<std::size_t>(y) * nx_ + i;
+    if (!std::all_of(row - half_, row + half_ + 1, [](std::uint8_t is) { return is != 0; })) return false;
+  }
+  return true;
+}
+
+void LocalFit::take_all(int i, int j) {
+  nodes_.clear();
+  for (int dj = -half_; dj <= half_; ++dj)
+    for (int di = -half_; di <= half_; ++di)
+      nodes_.push_back({static_cast<std::size_t>(j + dj) * nx_ + i + di, di, dj});
+}
+
 bool LocalFit::place(std::span<const std::uint8_t> usable, int i, int j) {
-  collect(usable, i, j);
+  all_usable(usable, i, j) ? take_all(i, j) : collect(usable, i, j);
   if (2 * nodes_.size() < static_cast<std::size_t>(window_) * window_) return false;
   if (is_complete() && rows_are_complete_) return true;
   if (is_complete() && !complete_.empty()) {

@@ -49,6 +49,8 @@ class LocalFit {
 
  private:
   void collect(std::span<const std::uint8_t> usable, int i, int j);
+  bool all_usable(std::span<const std::uint8_t> usable, int i, int j) const;
+  void take_all(int i, int j);
   bool solve();
 
   int nx_, ny_, window_, half_, degree_;

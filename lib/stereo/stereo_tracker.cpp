@@ -59,20 +59,28 @@ struct SurfacePoint {
   Seen left, right;
   Meeting meeting;
   EpipolarDistance epipolar;
+  PixelCovariance pixels = PixelCovariance::Zero();  ///< covariance of both image points
 };
 
 /// Variances of a match by the noise of the reference, as a motion in the reference.
 Eigen::Vector2d reference_noise(const Seen& seen) {
   const Eigen::Matrix2d back = seen.map.inverse();
-  return kReferenceShare * (back * seen.covariance() * back.transpose()).diagonal();
+  return kReferenceShare * (back.cwiseAbs2() * seen.sigma.cwiseAbs2());
 }
 
-/// Common part of the errors of two matches with one reference subset, as it appears in both images: the
-/// noise of the reference shifts both by the same motion in the reference. The error of order 2 is that of
+/// What the errors of a match share with those of others of one reference subset: the noise of the reference
+/// shifts all by the same motion in the reference.
+struct SharedNoise {
+  Eigen::Matrix2d map;
+  Eigen::Vector2d variances;
+
+  explicit SharedNoise(const Seen& seen) : map(seen.map), variances(reference_noise(seen)) {}
+};
+
+/// Common part of the errors of two matches, as it appears in both images. The error of order 2 is that of
 /// order 1 and more, so that the smaller noise is common.
-Eigen::Matrix2d common_part(const Seen& one, const Seen& other) {
-  const Eigen::Vector2d noise = reference_noise(one).cwiseMin(reference_noise(other));
-  return one.map * noise.asDiagonal() * other.map.transpose();
+Eigen::Matrix2d common_part(const SharedNoise& one, const SharedNoise& other) {
+  return one.map * one.variances.cwiseMin(other.variances).asDiagonal() * other.map.transpose();
 }
 
 }  // namespace
@@ -170,19 +178,28 @@ class Surface {
     Seen left, right;
   };
 
+  /// What later frames need of a point in the references.
+  struct PointBefore {
+    Eigen::Matrix<double, 3, 2> from_right = Eigen::Matrix<double, 3, 2>::Zero();  ///< mm per px
+    Eigen::Matrix3d covariance = Eigen::Matrix3d::Zero();                          ///< mm^2
+  };
+
   StereoFrame reference_in_axes() {
     const Match& match = *right_reference_;
     StereoFrame frame = begin(match, match);
     Scratch scratch = scratch_of();
     positions_.assign(static_cast<std::size_t>(grid_->nodes()), Eigen::Vector3d::Constant(kMissing));
+    before_.assign(positions_.size(), {});
     incidence_.assign(positions_.size(), kMissingFloat);
     for_each_node([&](std::size_t k) {
       frame.field.status[k] = match.field().status[k];
       if (!has_values(frame.field.status[k])) return;
       const SurfacePoint point = meet({node(k), seen(match, k)});
       if (!store_match(frame.field, k, point, scratch)) return;
-      store_position(frame.field, k, point);
       positions_[k] = point.meeting.position;
+      before_[k] = {point.meeting.from_px.rightCols<2>(),
+                    point.meeting.from_px * point.pixels * point.meeting.from_px.transpose()};
+      store_position(frame.field.stereo, k);
       incidence_[k] = match.neighbours.is_known[k] ? incidence_of(point) : kMissingFloat;
       if (incidence_[k] > kSteepest) frame.field.status[k] = Status::low_correlation;
       for (NodeValues<double>* zero : {&frame.field.u, &frame.field.v}) (*zero)[k] = 0;
@@ -211,14 +228,24 @@ class Surface {
   void measure(Field& field, std::size_t k, const Match& left, const Match& right, Scratch& scratch) const {
     field.status[k] = joined_status(left.field().status[k], right.field().status[k], k);
     if (!has_values(field.status[k])) return;
-    const SurfacePoint before = meet({node(k), seen(*right_reference_, k)});
+    const PointBefore& before = before_[k];
     const SurfacePoint now = meet({seen(left, k), seen(right, k)});
     if (!store_match(field, k, now, scratch)) return;
-    store_position(field, k, before);
-    scratch.displacements[k] = now.meeting.position - before.meeting.position;
-    scratch.covariances[k] = errors_of(before, now, Cameras::both).cast<float>();
-    if (right_subsets_.order != subsets_.order)
-      scratch.right_covariances[k] = errors_of(before, now, Cameras::right).cast<float>();
+    store_position(field.stereo, k);
+    scratch.displacements[k] = now.meeting.position - positions_[k];
+    const SharedNoise of_left(now.left), of_right(now.right), of_before(seen(*right_reference_, k));
+    const Eigen::Matrix2d right_across = common_part(of_right, of_before);
+    PixelCovariance across =
+        PixelCovariance::Zero();  // now (rows), before (columns): the left point is exact
+    across.topRightCorner<2, 2>() = common_part(of_left, of_before);
+    across.bottomRightCorner<2, 2>() = right_across;
+    scratch.covariances[k] = errors_of(before, now.meeting.from_px, now.pixels, across).cast<float>();
+    if (right_subsets_.order != subsets_.order) {
+      across.topRightCorner<2, 2>().setZero();
+      PixelCovariance pixels = PixelCovariance::Zero();
+      pixels.bottomRightCorner<2, 2>() = now.right.covariance();
+      scratch.right_covariances[k] = errors_of(before, now.meeting.from_px, pixels, across).cast<float>();
+    }
     field.u[k] = left.field().u[k], field.v[k] = left.field().v[k];
     field.sigma_u[k] = left.field().sigma_u[k], field.sigma_v[k] = left.field().sigma_v[k];
   }
@@ -227,7 +254,7 @@ class Surface {
   void move(StereoFrame& frame, Scratch& scratch) {
     const std::vector<std::uint8_t> usable = usable_of(frame.field);
     frame.motion = rigid_motion_of(
-        {*grid_, usable, positions_, scratch.displacements, scratch.covariances, {}}, subsets_);
+        {*grid_, usable, positions_, scratch.displacements, scratch.covariances, {}}, subsets_, pool_);
     if (options_.remove_rigid_motion) remove_motion(frame.motion, positions_, scratch.displacements);
     for_each_node([&](std::size_t k) {
       if (has_values(frame.field.status[k]))
@@ -270,39 +297,22 @@ class Surface {
     point.meeting.position = axes_.rotation * (point.meeting.position - axes_.origin);
     point.meeting.from_px = axes_.rotation * point.meeting.from_px;
     point.epipolar = geometry_.epipolar(l, r);
+    point.pixels.topLeftCorner<2, 2>() = pair.left.covariance();
+    point.pixels.bottomRightCorner<2, 2>() = pair.right.covariance();
+    const Eigen::Matrix2d common = common_part(SharedNoise(pair.left), SharedNoise(pair.right));
+    point.pixels.topRightCorner<2, 2>() = common;
+    point.pixels.bottomLeftCorner<2, 2>() = common.transpose();
     return point;
   }
 
-  /// Covariance of the image points of a pair.
-  static PixelCovariance pixel_covariance(const SurfacePoint& point) {
-    PixelCovariance c = PixelCovariance::Zero();
-    c.topLeftCorner<2, 2>() = point.left.covariance();
-    c.bottomRightCorner<2, 2>() = point.right.covariance();
-    const Eigen::Matrix2d common = common_part(point.left, point.right);
-    c.topRightCorner<2, 2>() = common;
-    c.bottomLeftCorner<2, 2>() = common.transpose();
-    return c;
-  }
-
-  enum class Cameras : std::uint8_t { both, right };
-
-  /// Covariance of the positions now (first) and before; of the right camera: by its image points alone.
-  static Eigen::Matrix<double, 6, 6> errors_of(const SurfacePoint& before, const SurfacePoint& now,
-                                               Cameras cameras) {
-    PixelCovariance across =
-        PixelCovariance::Zero();  // now (rows), before (columns, the left point is exact)
-    across.bottomRightCorner<2, 2>() = common_part(now.right, before.right);
-    PixelCovariance of_now = PixelCovariance::Zero();
-    of_now.bottomRightCorner<2, 2>() = now.right.covariance();
-    if (cameras == Cameras::both) {
-      across.topRightCorner<2, 2>() = common_part(now.left, before.right);
-      of_now = pixel_covariance(now);
-    }
-    const FromPixels &a = now.meeting.from_px, &b = before.meeting.from_px;
+  /// Covariance of the positions now (first) and before. pixels: of the image points now; across: now (rows)
+  /// and before.
+  static Eigen::Matrix<double, 6, 6> errors_of(const PointBefore& before, const FromPixels& from_px,
+                                               const PixelCovariance& pixels, const PixelCovariance& across) {
     Eigen::Matrix<double, 6, 6> errors;
-    errors.topLeftCorner<3, 3>() = a * of_now * a.transpose();
-    errors.bottomRightCorner<3, 3>() = b * pixel_covariance(before) * b.transpose();
-    errors.topRightCorner<3, 3>() = a * across * b.transpose();
+    errors.topLeftCorner<3, 3>() = from_px * pixels * from_px.transpose();
+    errors.bottomRightCorner<3, 3>() = before.covariance;
+    errors.topRightCorner<3, 3>() = from_px * across.rightCols<2>() * before.from_right.transpose();
     errors.bottomLeftCorner<3, 3>() = errors.topRightCorner<3, 3>().transpose();
     return errors;
   }
@@ -353,8 +363,8 @@ class Surface {
       field.status[k] = Status::epipolar;
       return false;
     }
-    const PixelCovariance pixels = pixel_covariance(point);
-    scratch.epipolar_sigma[k] = std::sqrt(point.epipolar.by_pixels.dot(pixels * point.epipolar.by_pixels));
+    scratch.epipolar_sigma[k] =
+        std::sqrt(point.epipolar.by_pixels.dot(point.pixels * point.epipolar.by_pixels));
     field.stereo.epipolar[k] = static_cast<float>(point.epipolar.px);
     field.stereo.reprojection[k] = static_cast<float>(point.meeting.residual.norm() / std::numbers::sqrt2);
     return true;
@@ -362,12 +372,11 @@ class Surface {
 
   static float sigma_of(double variance) { return static_cast<float>(std::sqrt(std::max(variance, 0.0))); }
 
-  static void store_position(Field& field, std::size_t k, const SurfacePoint& point) {
-    const FromPixels& from_px = point.meeting.from_px;
-    const Eigen::Matrix3d covariance = from_px * pixel_covariance(point) * from_px.transpose();
-    StereoField& stereo = field.stereo;
-    stereo.x[k] = point.meeting.position.x(), stereo.y[k] = point.meeting.position.y();
-    stereo.z[k] = point.meeting.position.z();
+  /// Stores the position in the references, which is that of every frame.
+  void store_position(StereoField& stereo, std::size_t k) const {
+    const Eigen::Vector3d& position = positions_[k];
+    const Eigen::Matrix3d& covariance = before_[k].covariance;
+    stereo.x[k] = position.x(), stereo.y[k] = position.y(), stereo.z[k] = position.z();
     stereo.sigma_x[k] = sigma_of(covariance(0, 0)), stereo.sigma_y[k] = sigma_of(covariance(1, 1));
     stereo.sigma_z[k] = sigma_of(covariance(2, 2));
   }
@@ -384,10 +393,10 @@ class Surface {
     stereo.sigma_w[k] = sigma_of(variance(2));
   }
 
-  static void check(StereoFrame& frame, const Scratch& scratch) {
+  void check(StereoFrame& frame, const Scratch& scratch) {
     const NodeValues<float>& px = frame.field.stereo.epipolar;
     const EpipolarSummary summary =
-        mark_contradictions(frame.field, {{px.data(), px.size()}, scratch.epipolar_sigma});
+        mark_contradictions(frame.field, {{px.data(), px.size()}, scratch.epipolar_sigma}, pool_);
     frame.epipolar_median = summary.median, frame.epipolar_sd = summary.sd;
   }
 
@@ -446,7 +455,8 @@ class Surface {
   std::optional<Match> right_reference_;
   NodeValues<Status> reference_status_;
   std::vector<Eigen::Vector3d> positions_;  ///< positions in the references; NaN where there is none
-  std::vector<float> incidence_;            ///< angles of incidence, degrees
+  std::vector<PointBefore> before_;
+  std::vector<float> incidence_;  ///< angles of incidence, degrees
 };
 
 namespace {
@@ -572,19 +582,24 @@ std::optional<std::array<std::span<const std::byte>, 2>> parts_of(std::span<cons
 }
 
 /// Leaves points to their neighbours that a search by whole pixels cannot recognize, since the other camera
-/// sees their subsets too distorted. Only while most points are not: else nothing would notice large motions.
+/// sees their subsets too distorted: their loss would cause searches of whole images. The least distorted
+/// quarter of the points is always searched, so that large motions are noticed.
 void leave_distorted(const LocalMaps& maps, int subset, Efforts& efforts) {
-  constexpr double kMostDistorted = 1.5;  // root mean square over the subset, px
-  const double mean_square = (double(subset) * subset - 1) / 12;
-  const auto is_distorted = [&](std::size_t k) {
-    return mean_square * (maps[k] - Eigen::Matrix2f::Identity()).squaredNorm() >
-           kMostDistorted * kMostDistorted;
+  constexpr float kMostDistorted = 1.5;  // root mean square over the subset, px
+  constexpr std::size_t kSearched = 4;   // one in so many
+  const float to_square = (static_cast<float>(subset) * static_cast<float>(subset) - 1) / 12;
+  const auto square_of = [&](std::size_t k) {
+    return to_square * (maps[k] - Eigen::Matrix2f::Identity()).squaredNorm();
   };
-  std::vector<std::size_t> distorted;
+  std::vector<float> squares;
   for (std::size_t k = 0; k < efforts.size(); ++k)
-    if (efforts[k] == track::Effort::search && is_distorted(k)) distorted.push_back(k);
-  if (2 * std::ssize(distorted) > std::ranges::count(efforts, track::Effort::search)) return;
-  for (const std::size_t k : distorted) efforts[k] = track::Effort::neighbours;
+    if (efforts[k] == track::Effort::search) squares.push_back(square_of(k));
+  if (squares.empty()) return;
+  const auto quarter = squares.begin() + static_cast<std::ptrdiff_t>(squares.size() / kSearched);
+  std::ranges::nth_element(squares, quarter);
+  const float most = std::max(*quarter, kMostDistorted * kMostDistorted);
+  for (std::size_t k = 0; k < efforts.size(); ++k)
+    if (efforts[k] == track::Effort::search && square_of(k) > most) efforts[k] = track::Effort::neighbours;
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ constexpr std::int64_t kRowsPerTask = 4;
 
 /// Derivatives along the rows and columns of the grid, mm per node.
 Tangents tangents_of(const LocalFit& fit, std::span<const Vector3d> values) {
-  Tangents tangents;
-  for (int axis = 0; axis < 3; ++axis) {
-    const Quadratic q = fit.fit([&](std::size_t k) { return values[k][axis]; });
-    tangents(axis, 0) = q.di, tangents(axis, 1) = q.dj;
+  Tangents tangents = Tangents::Zero();
+  for (std::size_t n = 0; n < fit.nodes().size(); ++n) {
+    const Vector3d& value = values[fit.nodes()[n].index];
+    tangents.col(0) += fit.rows()[n][1] * value, tangents.col(1) += fit.rows()[n][2] * value;
   }
   return tangents;
 }

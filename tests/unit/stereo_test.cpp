@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <Eigen/QR>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <dic/error.hpp>
+#include <dic/shared/subset_window.hpp>
 #include <dic/stereo.hpp>
 #include <functional>
 #include <numbers>
@@ -192,6 +194,61 @@ TEST(BendFilter, KnowsTheNoiseThatItsPolynomialsAdd) {
   EXPECT_NEAR(five.wide_variance, 1.0463, 2e-3);
   EXPECT_GT(eight.difference_variance, 0.005);
   EXPECT_LT(eight.difference_variance, 0.0174 + 0.0009) << "not more than both together";
+}
+
+/// What a least-squares fit of order 1, mean and gain to the bends at (x0, y0) answers at its centre, by its
+/// definition: all pixels, double precision, QR.
+Eigen::Matrix<double, 2, 6> naive_response(const std::function<double(int, int)>& grey, Size image, int x0,
+                                           int y0, const MeasuredSubsets& subsets) {
+  const int radius = subsets.size / 2;
+  std::vector<std::array<double, 14>> rows;
+  for (int y = std::max(y0 - radius, 0); y <= std::min(y0 + radius, image.height - 1); ++y)
+    for (int x = std::max(x0 - radius, 0); x <= std::min(x0 + radius, image.width - 1); ++x) {
+      const bool has_x = x > 0 && x + 1 < image.width, has_y = y > 0 && y + 1 < image.height;
+      const double gx = has_x ? (grey(x + 1, y) - grey(x - 1, y)) / 2 : 0;
+      const double gy = has_y ? (grey(x, y + 1) - grey(x, y - 1)) / 2 : 0;
+      const double a = x - x0, b = y - y0, g = grey(x, y);
+      const double w = std::sqrt(window_weight<double>(subsets.weights, x - x0, subsets.size) *
+                                 window_weight<double>(subsets.weights, y - y0, subsets.size));
+      rows.push_back({gx, gy, gx * a, gx * b, gy * a, gy * b, 1, g, gx * a * a / 2, gx * a * b,
+                      gx * b * b / 2, gy * a * a / 2, gy * a * b, gy * b * b / 2});
+      for (double& value : rows.back()) value *= w;
+    }
+  Eigen::MatrixXd basis(rows.size(), 8), bends(rows.size(), 6);
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    for (int j = 0; j < 14; ++j) (j < 8 ? basis(k, j) : bends(k, j - 8)) = rows[k][j];
+  const Eigen::VectorXd scale = basis.colwise().norm().cwiseInverse();
+  const Eigen::MatrixXd fitted =
+      scale.asDiagonal() * Eigen::MatrixXd((basis * scale.asDiagonal()).colPivHouseholderQr().solve(bends));
+  return fitted.topRows<2>();
+}
+
+TEST(BendResponse, IsThatOfTheFitAlsoAtTheBorderAndForDeepImages) {
+  constexpr Size kSmall = {90, 70};
+  std::mt19937 random(5);
+  std::uniform_int_distribution<int> pixel(0, 255);
+  Image image(kSmall, ScalarType::u16);
+  for (int y = 0; y < kSmall.height; ++y)
+    for (int x = 0; x < kSmall.width; ++x)
+      image.row<std::uint16_t>(y)[x] = static_cast<std::uint16_t>(20000 + 150 * pixel(random));
+  Grid grid{.x0 = 5, .y0 = 3, .step = 7, .nx = 13, .ny = 10, .inside = std::vector<std::uint8_t>(130, 1)};
+  grid.inside[17] = 0;
+  core::ThreadPool pool(2);
+  for (const SubsetWeights weights : {SubsetWeights::uniform, SubsetWeights::gaussian})
+    for (const int size : {11, 21}) {
+      MeasuredSubsets subsets;
+      subsets.size = size, subsets.weights = weights;
+      const auto responses = stereo::bend_responses(image.view(), grid, subsets, pool);
+      ASSERT_EQ(responses.size(), 130);
+      EXPECT_TRUE(responses[17].isZero());
+      for (const std::size_t k : {0, 5, 12, 60, 77, 117, 129}) {
+        const auto expected =
+            naive_response([&](int x, int y) { return double(image.row<std::uint16_t>(y)[x]); }, kSmall,
+                           grid.x(static_cast<int>(k % 13)), grid.y(static_cast<int>(k / 13)), subsets);
+        EXPECT_LT((responses[k].cast<double>() - expected).norm(), 1e-3 * expected.norm())
+            << "node " << k << ", subset " << size;
+      }
+    }
 }
 
 /// order 2.
