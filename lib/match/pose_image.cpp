@@ -1,37 +1,45 @@
 #include "match/pose_image.hpp"
 
 #include <algorithm>
+#include <array>
+#include <type_traits>
+
+#include "match/pose_kernels.hpp"
 
 namespace dic::match {
 namespace {
 
 constexpr int kRows = 16;  ///< rows per task
 
-/// One row of the smaller image from four rows.
+/// The rows of an image from which a row of the smaller one is made.
 template <typename T>
-void reduce_row(const T* a, const T* b, const T* c, const T* d, int width, float* columns, float* out) {
-  float* middle = columns + 1;
-  for (int x = 0; x < width; ++x)
-    middle[x] = static_cast<float>(a[x]) + static_cast<float>(d[x]) +
-                3 * (static_cast<float>(b[x]) + static_cast<float>(c[x]));
-  columns[0] = middle[0];
-  middle[width] = middle[width - 1];
-  constexpr float kNorm = 1.0F / 64;
-  for (int x = 0; x < width / 2; ++x) {
-    const float* p = columns + 2 * x;
-    out[x] = kNorm * (p[0] + p[3] + 3 * (p[1] + p[2]));
-  }
+std::array<const T*, 4> rows_for(const ImageView& image, int y) {
+  return {image.row<T>(std::max(2 * y - 1, 0)), image.row<T>(2 * y), image.row<T>(2 * y + 1),
+          image.row<T>(std::min(2 * y + 2, image.height - 1))};
 }
 
 template <typename T>
 FloatImage reduce(const ImageView& image, core::ThreadPool& pool) {
   FloatImage out(image.width / 2, image.height / 2);
   pool.parallel_for(out.height, kRows, [&](std::int64_t begin, std::int64_t end, int) {
-    std::vector<float> columns(image.width + 2);
-    for (int y = static_cast<int>(begin); y < end; ++y)
-      reduce_row(image.row<T>(std::max(2 * y - 1, 0)), image.row<T>(2 * y), image.row<T>(2 * y + 1),
-                 image.row<T>(std::min(2 * y + 2, image.height - 1)), image.width, columns.data(),
-                 out.row(y));
+    constexpr bool is_direct = std::is_same_v<T, std::uint8_t> || std::is_same_v<T, float>;
+    std::vector<std::conditional_t<std::is_same_v<T, std::uint8_t>, std::uint16_t, float>> columns(
+        image.width + 2);
+    std::vector<float> floats(is_direct ? 0 : 4 * static_cast<std::size_t>(image.width));
+    for (int y = static_cast<int>(begin); y < end; ++y) {
+      const std::array<const T*, 4> rows = rows_for<T>(image, y);
+      if constexpr (is_direct) {
+        halve_rows(rows, image.width, columns.data(), out.row(y));
+      } else {
+        std::array<const float*, 4> as_floats;
+        for (int k = 0; k < 4; ++k) {
+          float* row = floats.data() + static_cast<std::ptrdiff_t>(k) * image.width;
+          std::transform(rows[k], rows[k] + image.width, row, [](T v) { return static_cast<float>(v); });
+          as_floats[k] = row;
+        }
+        halve_rows(as_floats, image.width, columns.data(), out.row(y));
+      }
+    }
   });
   return out;
 }

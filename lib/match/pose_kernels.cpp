@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "core/simd_targets.hpp"  // must precede Highway's headers
 
@@ -212,6 +213,54 @@ void weight_any(const PixelList& pixels, std::size_t begin, const WeightRule& ru
   }
 }
 
+/// Sums of bytes are exact in 16 bits; floats are summed as floats.
+template <typename T, typename S>
+void halve_rows_of(const T* const* rows, int width, S* HWY_RESTRICT columns, float* HWY_RESTRICT out) {
+  const D d;
+  const hn::Rebind<S, D> ds;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  const auto low_pass = [&](auto a, auto b, auto c, auto e) HWY_ATTR {
+    return hn::Add(hn::Add(a, e), hn::Mul(hn::Set(ds, S{3}), hn::Add(b, c)));
+  };
+  const auto load = [&](const T* from) HWY_ATTR {
+    if constexpr (std::is_same_v<T, S>)
+      return hn::LoadU(ds, from);
+    else
+      return hn::PromoteTo(ds, hn::LoadU(hn::Rebind<T, D>(), from));
+  };
+  S* middle = columns + 1;
+  int x = 0;
+  for (; x + lanes <= width; x += lanes)
+    hn::StoreU(low_pass(load(rows[0] + x), load(rows[1] + x), load(rows[2] + x), load(rows[3] + x)), ds,
+               middle + x);
+  for (; x < width; ++x)
+    middle[x] = static_cast<S>(S(rows[0][x]) + S(rows[3][x]) + S{3} * (S(rows[1][x]) + S(rows[2][x])));
+  columns[0] = middle[0];
+  middle[width] = middle[width - 1];
+  constexpr float kNorm = 1.0F / 64;
+  for (x = 0; x + lanes <= width / 2 - 1; x += lanes) {  // the last vector would end behind the columns
+    decltype(hn::Zero(ds)) a, b, c, e;
+    hn::LoadInterleaved2(ds, columns + 2 * x, a, b);
+    hn::LoadInterleaved2(ds, columns + 2 * x + 2, c, e);
+    const auto sum = low_pass(a, b, c, e);
+    if constexpr (std::is_same_v<S, float>)
+      hn::StoreU(hn::Mul(hn::Set(d, kNorm), sum), d, out + x);
+    else
+      hn::StoreU(hn::Mul(hn::Set(d, kNorm), hn::ConvertTo(d, hn::PromoteTo(DI(), sum))), d, out + x);
+  }
+  for (; x < width / 2; ++x) {
+    const S* p = columns + 2 * x;
+    out[x] = kNorm * static_cast<float>(S(p[0] + p[3]) + S{3} * S(p[1] + p[2]));
+  }
+}
+
+void halve_bytes(const std::uint8_t* const* rows, int width, std::uint16_t* columns, float* out) {
+  halve_rows_of<std::uint8_t, std::uint16_t>(rows, width, columns, out);
+}
+void halve_floats(const float* const* rows, int width, float* columns, float* out) {
+  halve_rows_of<float, float>(rows, width, columns, out);
+}
+
 /// Scores of patterns inside the image: window sums follow from sums of rows.
 template <int kVectors>
 void correlate_whole(const CoarseImage& image, const CoarsePattern& pattern, std::ptrdiff_t at,
@@ -371,6 +420,8 @@ HWY_EXPORT(add_products_block);
 HWY_EXPORT(add_scores_block);
 HWY_EXPORT(weight_any);
 HWY_EXPORT(correlate_row_any);
+HWY_EXPORT(halve_bytes);
+HWY_EXPORT(halve_floats);
 
 void sample(const SampleImage& image, const pose::Warp& warp, const PixelList& pixels, std::size_t begin,
             float* values, float* inside) {
@@ -390,6 +441,14 @@ void weight(const PixelList& pixels, std::size_t begin, const WeightRule& rule, 
 void correlate_row(const CoarseImage& image, const CoarsePattern& pattern, int x, int y, int n,
                    const CoarseRules& rules, float* scores) {
   HWY_DYNAMIC_DISPATCH(correlate_row_any)(image, pattern, x, y, n, rules, scores);
+}
+
+void halve_rows(const std::array<const std::uint8_t*, 4>& rows, int width, std::uint16_t* columns,
+                float* out) {
+  HWY_DYNAMIC_DISPATCH(halve_bytes)(rows.data(), width, columns, out);
+}
+void halve_rows(const std::array<const float*, 4>& rows, int width, float* columns, float* out) {
+  HWY_DYNAMIC_DISPATCH(halve_floats)(rows.data(), width, columns, out);
 }
 
 CoarseLine line_at(const CoarseImage& image, const CoarsePattern& pattern, int x, int y,

@@ -56,6 +56,12 @@ struct WeightRule {
 void weight(const PixelList& pixels, std::size_t begin, const WeightRule& rule, const float* values,
             const float* inside, float* weights);
 
+/// One row of a reduced image from four rows of the image, low-passed by (1, 3, 3, 1) / 8 along both axes.
+/// columns: width + 2 elements for scratch; out: width / 2 elements.
+void halve_rows(const std::array<const std::uint8_t*, 4>& rows, int width, std::uint16_t* columns,
+                float* out);
+void halve_rows(const std::array<const float*, 4>& rows, int width, float* columns, float* out);
+
 /// The image of the coarsest level with a margin in which nothing counts.
 struct CoarseImage {
   int width = 0, height = 0, margin = 0;

@@ -13,6 +13,7 @@ namespace dic::match {
 
 struct RefinementPlan : pose::FitPlan {
   std::stop_token stop{};  ///< ends a refinement by Cancelled
+  int sigma_groups = 200;  ///< groups of pixels of which standard deviations are made, roughly
 };
 
 struct PoseFit : pose::Fit {

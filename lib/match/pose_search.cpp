@@ -22,7 +22,8 @@ constexpr double kPoseStep = 1.3;  ///< distance of neighbouring coarse poses at
 constexpr double kScoreRounding = 1e-6;
 constexpr int kMostCandidates = 600;       ///< of the coarsest level, but
 constexpr double kRise = 0.05;             ///< amount by which full resolution may raise a score
-constexpr int kFewCandidates = 16;         ///< where one match is searched near an earlier pose
+constexpr int kFewCandidates = 16;         ///< where one match is searched near an earlier pose, of which
+constexpr std::size_t kFewRefined = 6;     ///< so many stay after the coarsest level
 constexpr int kCandidatesPerMatch = 6;     ///< at least so many per match that is wanted
 constexpr std::size_t kMostTogether = 16;  ///< candidates that are measured at the same time
 constexpr int kFullContext = 12;           ///< px around an instance of which the spline is made
@@ -223,7 +224,7 @@ RefinementPlan PoseSearch::plan_at(int level, const SearchLimit& limit) const {
 }
 
 /// Takes the fits of a level over; keeps the best candidates.
-void PoseSearch::take_fits(int level, std::span<const LevelFit> fits,
+void PoseSearch::take_fits(int level, std::span<const LevelFit> fits, bool is_fast,
                            std::vector<Candidate>& candidates) const {
   for (std::size_t k = 0; k < candidates.size(); ++k) {
     Candidate& c = candidates[k];
@@ -244,11 +245,12 @@ void PoseSearch::take_fits(int level, std::span<const LevelFit> fits,
   const double least = threshold_at(level);
   const auto end = std::ranges::find_if(candidates, [&](const Candidate& c) { return !(c.score >= least); });
   candidates.erase(end, candidates.end());
-  keep_best(candidates, level, std::max(level == template_.top() ? 200 : 80, 3 * options_.max_matches));
+  const int most = std::max(level == template_.top() ? 200 : 80, 3 * options_.max_matches);
+  keep_best(candidates, level, is_fast ? kFewRefined : most);
 }
 
 /// Refines the candidates of all runs at a level.
-void PoseSearch::refine_level(std::span<Run> runs, int level, const Setting& setting) {
+void PoseSearch::refine_level(std::span<Run> runs, int level, const Setting& setting, bool is_fast) {
   std::vector<LevelStart> starts;
   std::vector<std::size_t> firsts;  // by run
   for (const Run& run : runs) {
@@ -266,7 +268,8 @@ void PoseSearch::refine_level(std::span<Run> runs, int level, const Setting& set
   setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
     Run& run = runs[k];
     if (level > run.search->template_.top()) return;
-    run.search->take_fits(level, std::span(fits).subspan(firsts[k], run.candidates.size()), run.candidates);
+    run.search->take_fits(level, std::span(fits).subspan(firsts[k], run.candidates.size()), is_fast,
+                          run.candidates);
   });
 }
 
@@ -285,12 +288,13 @@ bool PoseSearch::is_in_range(const pose::Warp& warp) const {
 
 namespace {
 
+constexpr double kGood = 0.9;  ///< least quality of steps that do not converge
+
 /// The best fit of steps that do not converge, with the weights and residuals of its pose. Not valid if it is
 /// not good: its standard deviations would not tell how far off it may be.
 PoseFit best_of_steps(const SampleImage& image, const PixelList& pixels, const pose::Warp& start,
                       RefinementPlan plan, PoseRefiner& refiner) {
   plan.keeps_best = true;
-  constexpr double kGood = 0.9;
   const PoseFit best = refiner.refine(image, pixels, start, plan);
   if (!best.valid || best.quality < kGood) return {};
   plan.gain = best.gain, plan.offset = best.offset;
@@ -361,9 +365,20 @@ Rectangle PoseSearch::reach_of(const pose::Warp& warp, const ImageView& image) c
           clamp(warp.center_x + reach_x + 1, image.width), clamp(warp.center_y + reach_y + 1, image.height)};
 }
 
-/// Fits with more and more pixels, the last time with all of them unless the search is fast.
-PoseFit PoseSearch::refine_window(const SampleImage& from, const pose::Warp& start, const Trial& trial,
-                                  RefinementPlan& plan) const {
+namespace {
+
+/// The score of a match: correlation of the pixels that fit, reduced by the share of pixels that do not fit
+/// or lie outside the image. The less is visible, the easier something else resembles it by chance.
+double final_score(const PoseFit& fit) {
+  return std::abs(fit.fit_score) * std::sqrt(std::min(1.0, fit.visible));
+}
+
+}  // namespace
+
+/// Fits with more and more pixels, the last time with all of them unless the search is fast. Gives up a pose
+/// whose score with the first ones is below `least`.
+PoseFit PoseSearch::refine_window(const SampleImage& from, const pose::Warp& start, double least,
+                                  const Trial& trial, RefinementPlan& plan) const {
   const TemplateLevel& source = template_.level(0);
   const bool is_large = template_.many().count > 0, ends_with_many = is_large && trial.effort.is_fast;
   PoseFit fit;
@@ -373,7 +388,10 @@ PoseFit PoseSearch::refine_window(const SampleImage& from, const pose::Warp& sta
     plan.gain = fit.gain, plan.offset = fit.offset;
     return fit.valid;
   };
-  if (template_.full().count > 4 * source.pixels.count && !step(source.pixels)) return fit;
+  if (template_.full().count > 4 * source.pixels.count) {
+    if (step(source.pixels)) fit.valid = final_score(fit) >= least;
+    if (!fit.valid) return fit;
+  }
   plan.is_near = true;
   if (options_.affine) plan.freedom = Freedom::affine;
   // Sigmas are made of the values and weights of the last step, so that it must be the result.
@@ -385,11 +403,14 @@ PoseFit PoseSearch::refine_window(const SampleImage& from, const pose::Warp& sta
   plan.keeps_best = false;
   const PoseFit before = fit;
   fit = trial.refiner.refine(from, template_.full(), before.warp, plan);
-  return fit.valid ? fit : best_of_steps(from, template_.full(), before.warp, plan, trial.refiner);
+  const bool may_be_good = !before.valid || before.quality > kGood - kRise;
+  if (fit.valid || !may_be_good) return fit;
+  return best_of_steps(from, template_.full(), before.warp, plan, trial.refiner);
 }
 
-std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial,
-                                                           const Candidate& candidate) const {
+/// Measures a candidate with all pixels, unless some of them say that its score will be below `least`.
+std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial, const Candidate& candidate,
+                                                           double least) const {
   const bool is_fast = trial.effort.is_fast;
   const FullWindow window(trial.image, reach_of(candidate.warp, trial.image.image()), is_fast, pool_);
   if (window.is_empty()) return std::nullopt;
@@ -402,23 +423,14 @@ std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial,
                        .gain = candidate.gain,
                        .offset = candidate.offset},
                       trial.effort.limit.stop()};
-  PoseFit fit = refine_window(window.samples(), window.to_window(candidate.warp), trial, plan);
+  if (is_fast) plan.sigma_groups = 150;
+  PoseFit fit = refine_window(window.samples(), window.to_window(candidate.warp), least, trial, plan);
   if (!fit.valid) return std::nullopt;
   const PixelList& last = is_fast && template_.many().count > 0 ? template_.many() : template_.full();
   trial.refiner.with_sigmas(window.samples(), last, plan, fit);
   if (!fit.valid) return std::nullopt;
   return Refined{fit, window.to_image(fit.warp), plan.freedom};
 }
-
-namespace {
-
-/// The score of a match: correlation of the pixels that fit, reduced by the share of pixels that do not fit
-/// or lie outside the image. The less is visible, the easier something else resembles it by chance.
-double final_score(const PoseFit& fit) {
-  return std::abs(fit.fit_score) * std::sqrt(std::min(1.0, fit.visible));
-}
-
-}  // namespace
 
 /// Correlation of the gradients at half resolution, where noise is lower.
 double PoseSearch::structure(const Trial& trial, const PoseFit& fit) const {
@@ -488,7 +500,9 @@ std::optional<pose::Warp> PoseSearch::pose_of_all(const Trial& trial, const pose
 
 /// Refines a start and keeps it if it is better. is_turned: far from the best pose so far.
 void PoseSearch::try_pose(const Trial& trial, const Candidate& start, bool is_turned, Best& best) const {
-  const auto other = refine_full(trial, start);
+  // Poses that are far apart are compared by another score.
+  const double wanted = is_turned ? options_.threshold : std::max(options_.threshold, best.score);
+  const auto other = refine_full(trial, start, wanted - 2 * kRise);
   if (!other) return;
   PoseFit in_image = other->fit;
   in_image.warp = other->warp;
@@ -534,6 +548,14 @@ std::vector<double> PoseSearch::qualities(const Trial& trial, const PoseFit& fit
   return qualities;
 }
 
+/// Least quality of poses that are as good as one of this quality. Squared qualities are shares of the
+/// explained variance; those of poses that differ by noise alone are within some of its shares.
+double PoseSearch::same_quality(double quality) const {
+  constexpr double kSame = 20;
+  const int pixels = template_.level(std::min(1, template_.top())).pixels.count;
+  return std::sqrt(std::max(0.0, quality * quality - kSame * (1 - quality * quality) / std::max(1, pixels)));
+}
+
 /// Where pixels do not determine a motion, what they hide or show beside the template may: tries the best
 /// poses along the motion. Standard deviations cover the poses that are as good as the best one.
 void PoseSearch::settle_loose_motion(const Trial& trial, Best& best) const {
@@ -548,8 +570,9 @@ void PoseSearch::settle_loose_motion(const Trial& trial, Best& best) const {
   std::ranges::stable_sort(order, [&](auto a, auto b) { return quality[a] > quality[b]; });
   std::vector<pose::Warp> tried = {start.warp};
   constexpr std::size_t kTried = 4;
+  const double least = same_quality(std::max(0.0, quality[0]));
   for (const std::size_t k : order) {
-    if (tried.size() == kTried || quality[k] <= 0) break;
+    if (tried.size() == kTried || quality[k] <= least) break;
     const bool is_known = std::ranges::any_of(tried, [&](const pose::Warp& known) {
       return is_same_pose(poses[k], known, template_.level(0).rim, 1.5 * step);
     });
@@ -557,21 +580,17 @@ void PoseSearch::settle_loose_motion(const Trial& trial, Best& best) const {
     tried.push_back(poses[k]);
     try_pose(trial, {.warp = poses[k], .gain = start.fit.gain, .offset = start.fit.offset}, false, best);
   }
-  best.pose->fit = covering(best.pose->fit, best.pose->warp, poses, quality);
+  if (!best.pose->fit.loose.empty())
+    best.pose->fit = covering(best.pose->fit, best.pose->warp, poses, quality);
 }
 
 /// A fit with standard deviations that cover the poses which are as good as the best one.
 PoseFit PoseSearch::covering(PoseFit fit, const pose::Warp& warp, const std::vector<pose::Warp>& poses,
                              const std::vector<double>& quality) const {
-  // Squared qualities are shares of the explained variance; those of poses that differ by noise alone are
-  // within some of its shares.
-  constexpr double kSame = 20;
-  const double highest = std::ranges::max(quality);
-  const int pixels = template_.level(std::min(1, template_.top())).pixels.count;
-  const double least = highest * highest - kSame * (1 - highest * highest) / std::max(1, pixels);
+  const double least = same_quality(std::ranges::max(quality));
   double x = 0, y = 0, turn = 0, count = 0;
   for (std::size_t k = 0; k < poses.size(); ++k) {
-    if (quality[k] <= 0 || quality[k] * quality[k] < least) continue;
+    if (quality[k] <= 0 || quality[k] < least) continue;
     x += std::pow(poses[k].center_x - warp.center_x, 2), y += std::pow(poses[k].center_y - warp.center_y, 2);
     turn += std::pow(
         std::remainder(pose::rotation_of(poses[k]) - pose::rotation_of(warp), 2 * std::numbers::pi), 2);
@@ -584,15 +603,26 @@ PoseFit PoseSearch::covering(PoseFit fit, const pose::Warp& warp, const std::vec
   return fit;
 }
 
-std::optional<Match> PoseSearch::finish(const Trial& trial, const Candidate& candidate,
-                                        const Match& pose) const {
+/// True if a pose is that of a match.
+bool PoseSearch::is_known(const pose::Warp& warp, std::span<const Match> matches, double unit) const {
+  return std::ranges::any_of(matches, [&](const Match& m) {
+    const pose::Warp known = pose::similarity(m.center_x, m.center_y, m.rotation_deg * kDegree, m.scale);
+    return is_same_pose(warp, known, template_.level(0).rim, unit);
+  });
+}
+
+/// Measures a candidate; none if it leads to one of the known matches.
+std::optional<Match> PoseSearch::finish(const Trial& trial, const Candidate& candidate, const Match& pose,
+                                        std::span<const Match> known) const {
   Best best;
   try_pose(trial, candidate, false, best);
+  if (best.pose && is_known(best.pose->warp, known, kSameUnit)) return std::nullopt;
   if (best.pose && best.score >= options_.threshold)
     if (const auto other = pose_of_all(trial, best.pose->warp))
       try_pose(trial, {.warp = *other}, false, best);
   try_symmetries(trial, candidate.warp, best);
-  if (best.pose && !best.pose->fit.loose.empty()) settle_loose_motion(trial, best);
+  const bool may_be_match = best.pose && best.score >= options_.threshold - 2 * kRise;
+  if (may_be_match && !best.pose->fit.loose.empty()) settle_loose_motion(trial, best);
   if (!best.pose || !is_in_range(best.pose->warp)) return std::nullopt;
   const PoseFit& fit = best.pose->fit;
   Match match = match_at(best.pose->warp, candidate, pose);
@@ -638,11 +668,7 @@ std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Cand
   std::vector<Candidate> batch;
   for (; next < candidates.size() && batch.size() < most; ++next) {
     const Candidate& candidate = candidates[next];
-    const bool is_known = std::ranges::any_of(accepted, [&](const Match& m) {
-      const pose::Warp known = pose::similarity(m.center_x, m.center_y, m.rotation_deg * kDegree, m.scale);
-      return is_same_pose(candidate.warp, known, template_.level(0).rim, 2);
-    });
-    if (is_known) continue;
+    if (is_known(candidate.warp, accepted, 2)) continue;
     const auto may_win = std::ranges::find_if(
         accepted, [&](const Match& match) { return match.score < candidate.score + kRise; });
     const std::vector<Match> better(accepted.begin(), may_win);
@@ -674,7 +700,7 @@ std::vector<MatchResult> PoseSearch::find(std::span<Run> runs, const Setting& se
   });
   for (Run& run : runs)
     if (!run.candidates.empty()) run.result.best_score = run.candidates.front().score;
-  for (int level = top; level >= 1; --level) refine_level(runs, level, setting);
+  for (int level = top; level >= 1; --level) refine_level(runs, level, setting, effort.is_fast);
   setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
     runs[k].search->measure(runs[k], setting.image, effort);
   });
@@ -694,10 +720,12 @@ void PoseSearch::measure(Run& run, const ImagePyramid& image, const Effort& effo
   std::size_t most = std::min<std::size_t>(effort.matches, kMostTogether);
   for (std::size_t next = 0; next < candidates.size() && !limit.is_over();
        most = std::min(2 * most, kMostTogether)) {
+    if (candidates[next].score < options_.threshold - kRise) break;
     const std::vector<Candidate> batch = next_batch(candidates, next, most, run.pose, result.matches);
     std::vector<std::optional<Match>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
-      if (!limit.is_over()) matches[k] = finish({image, effort, refiners_[worker]}, batch[k], run.pose);
+      if (!limit.is_over())
+        matches[k] = finish({image, effort, refiners_[worker]}, batch[k], run.pose, result.matches);
     });
     for (const auto& match : matches) {
       if (!match) continue;

@@ -83,20 +83,24 @@ class PoseSearch {
   };
 
   static std::vector<MatchResult> find(std::span<Run> runs, const Setting& setting, const Effort& effort);
-  static void refine_level(std::span<Run> runs, int level, const Setting& setting);
+  static void refine_level(std::span<Run> runs, int level, const Setting& setting, bool is_fast);
   CoarsePoses coarse_poses() const;
   int coarse_margin() const;
   CoarseSearch coarse_search(ImagePyramid& pyramid, std::span<const int> wanted, const Effort& effort);
   std::vector<Candidate> candidates_of(CoarseSearch& search) const;
-  void take_fits(int level, std::span<const LevelFit> fits, std::vector<Candidate>& candidates) const;
+  void take_fits(int level, std::span<const LevelFit> fits, bool is_fast,
+                 std::vector<Candidate>& candidates) const;
   void measure(Run& run, const ImagePyramid& image, const Effort& effort);
-  std::optional<Match> finish(const Trial& trial, const Candidate& candidate, const Match& pose) const;
+  bool is_known(const pose::Warp& warp, std::span<const Match> matches, double unit) const;
+  std::optional<Match> finish(const Trial& trial, const Candidate& candidate, const Match& pose,
+                              std::span<const Match> known) const;
   Rectangle reach_of(const pose::Warp& warp, const ImageView& image) const;
-  PoseFit refine_window(const SampleImage& from, const pose::Warp& start, const Trial& trial,
+  PoseFit refine_window(const SampleImage& from, const pose::Warp& start, double least, const Trial& trial,
                         RefinementPlan& plan) const;
-  std::optional<Refined> refine_full(const Trial& trial, const Candidate& candidate) const;
+  std::optional<Refined> refine_full(const Trial& trial, const Candidate& candidate, double least) const;
   void try_pose(const Trial& trial, const Candidate& start, bool is_turned, Best& best) const;
   void try_symmetries(const Trial& trial, const pose::Warp& start, Best& best) const;
+  double same_quality(double quality) const;
   void settle_loose_motion(const Trial& trial, Best& best) const;
   std::vector<double> qualities(const Trial& trial, const PoseFit& fit, std::vector<pose::Warp>& poses) const;
   PoseFit covering(PoseFit fit, const pose::Warp& warp, const std::vector<pose::Warp>& poses,

@@ -3,7 +3,10 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
+#include <type_traits>
 
 namespace dic::match {
 namespace {
@@ -21,33 +24,24 @@ constexpr double kStandsOut = 3;
 /// Pixels whose gradients depend on each other because of the filter that computes them.
 constexpr double kGradientPixels = 4;
 
-/// Derivatives of the pixels' grey values with respect to the free parameters, gain and offset.
-class Derivatives {
- public:
-  explicit Derivatives(pose::Freedom freedom) : free_(pose::parameters(freedom)) {
-    for (int i = 0; i < free_; ++i)
-      for (int term = 0; term < pose::kGeometric; ++term) basis_[i][term] = pose::basis(freedom, i, term);
-  }
-  Terms of_template(const Pixel& p) const { return of(p, p.tx, p.ty); }
-  Terms of_image(const Pixel& p) const { return of(p, p.ix, p.iy); }
+/// Derivatives of a pixel's grey value with respect to the free parameters, gain and offset.
+template <int kFree>
+using PixelTerms = std::array<double, kFree + 2>;
 
- private:
-  /// From the gradient of the template or the image.
-  Terms of(const Pixel& p, double gx, double gy) const {
-    const double terms[pose::kGeometric] = {gx, gy, p.xi * gx, p.eta * gx, p.xi * gy, p.eta * gy};
-    Terms of(free_ + 2);
-    for (int i = 0; i < free_; ++i) {
-      double sum = 0;
-      for (int term = 0; term < pose::kGeometric; ++term) sum += basis_[i][term] * terms[term];
-      of[i] = sum;
-    }
-    of[free_] = p.t, of[free_ + 1] = 1;
-    return of;
+/// From the gradient of the template or the image. freedom: has kFree parameters.
+template <int kFree>
+PixelTerms<kFree> terms_of(pose::Freedom freedom, const Pixel& p, double gx, double gy) {
+  PixelTerms<kFree> of{gx, gy};
+  if constexpr (kFree == pose::kGeometric) {
+    of[2] = p.xi * gx, of[3] = p.eta * gx, of[4] = p.xi * gy, of[5] = p.eta * gy;
+  } else {
+    const double turn = p.xi * gy - p.eta * gx, growth = p.xi * gx + p.eta * gy;
+    if constexpr (kFree > 2) of[2] = freedom == pose::Freedom::scale ? growth : turn;
+    if constexpr (kFree > 3) of[3] = growth;
   }
-
-  int free_;
-  double basis_[pose::kGeometric][pose::kGeometric] = {};
-};
+  of[kFree] = p.t, of[kFree + 1] = 1;
+  return of;
+}
 
 /// Normal matrix and right-hand side of a group of pixels.
 struct GroupSums {
@@ -61,21 +55,51 @@ struct Sums {
   Normal mixed;  ///< products of the template's derivatives (rows) and the image's (columns)
 };
 
+/// Calls visitor(number of free parameters) with a compile-time value.
+template <typename Visitor>
+auto visit_free(pose::Freedom freedom, Visitor&& visitor) {
+  switch (pose::parameters(freedom)) {
+    case 2:
+      return visitor(std::integral_constant<int, 2>{});
+    case 3:
+      return visitor(std::integral_constant<int, 3>{});
+    case 4:
+      return visitor(std::integral_constant<int, 4>{});
+    default:
+      return visitor(std::integral_constant<int, pose::kGeometric>{});
+  }
+}
+
+/// Adds a group of pixels.
+template <int kFree>
+void add_group(std::span<const Pixel> pixels, pose::Freedom freedom, Sums& sums) {
+  constexpr int kSize = kFree + 2;
+  using Square = Eigen::Matrix<double, kSize, kSize>;
+  using Row = Eigen::Matrix<double, kSize, 1>;
+  Square matrix = Square::Zero(), mixed = Square::Zero();
+  Row right = Row::Zero();
+  for (const Pixel& p : pixels) {
+    if (p.weight == 0) continue;
+    const auto of_t = terms_of<kFree>(freedom, p, p.tx, p.ty), of_i = terms_of<kFree>(freedom, p, p.ix, p.iy);
+    const Eigen::Map<const Row> t(of_t.data()), i(of_i.data());
+    const Row weighted = static_cast<double>(p.weight) * t;
+    matrix.noalias() += weighted * t.transpose();
+    mixed.noalias() += weighted * i.transpose();
+    right += static_cast<double>(p.residual) * weighted;
+  }
+  sums.groups.push_back({matrix, right});
+  sums.all += matrix;
+  sums.mixed += mixed;
+}
+
 Sums sums_of(const FittedPixels& fitted, pose::Freedom freedom) {
   const int size = pose::parameters(freedom) + 2;
-  const Derivatives derivatives(freedom);
-  const GroupSums empty{Normal::Zero(size, size), Terms::Zero(size)};
-  Sums sums{{}, empty.matrix, empty.matrix};
-  for (std::size_t k = 0; k < fitted.pixels.size(); ++k) {
-    if (k % FittedPixels::kGroup == 0) sums.groups.push_back(empty);
-    const Pixel& p = fitted.pixels[k];
-    if (p.weight == 0) continue;
-    const Terms t = derivatives.of_template(p), i = derivatives.of_image(p);
-    sums.groups.back().matrix.noalias() += p.weight * t * t.transpose();
-    sums.groups.back().right += static_cast<double>(p.weight) * p.residual * t;
-    sums.mixed.noalias() += p.weight * t * i.transpose();
+  Sums sums{{}, Normal::Zero(size, size), Normal::Zero(size, size)};
+  const std::span<const Pixel> all(fitted.pixels);
+  for (std::size_t k = 0; k < all.size(); k += FittedPixels::kGroup) {
+    const auto group = all.subspan(k, std::min<std::size_t>(FittedPixels::kGroup, all.size() - k));
+    visit_free(freedom, [&](auto free) { add_group<free>(group, freedom, sums); });
   }
-  for (const GroupSums& group : sums.groups) sums.all += group.matrix;
   return sums;
 }
 
@@ -106,25 +130,23 @@ Matrix jackknife(const Sums& sums, int free) {
 }
 
 /// Variances that the information about some motions, the columns, has by chance.
-std::vector<double> chances(const FittedPixels& fitted, pose::Freedom freedom, const Reduced& mixed,
+template <int kFree>
+std::vector<double> chances(std::span<const Pixel> pixels, pose::Freedom freedom, const Reduced& mixed,
                             const Matrix& motions) {
-  const Derivatives derivatives(freedom);
-  const auto free = motions.rows();
-  const Eigen::MatrixXd rows = mixed.rows.transpose() * motions,
-                        columns = mixed.columns.transpose() * motions;
-  std::vector<double> sums(motions.cols(), 0.0);
-  for (const Pixel& p : fitted.pixels) {
+  using Motions = Eigen::Matrix<double, kFree, kFree + 2>;  // a row per motion
+  Motions rows, columns;
+  rows << motions.transpose(), -motions.transpose() * mixed.rows;
+  columns << motions.transpose(), -motions.transpose() * mixed.columns;
+  using Row = Eigen::Matrix<double, kFree + 2, 1>;
+  Eigen::Matrix<double, kFree, 1> sums = Eigen::Matrix<double, kFree, 1>::Zero();
+  for (const Pixel& p : pixels) {
     if (p.weight == 0) continue;
-    const Terms t = derivatives.of_template(p), i = derivatives.of_image(p);
-    for (Eigen::Index k = 0; k < motions.cols(); ++k) {
-      double of_t = -rows(0, k) * p.t - rows(1, k), of_i = -columns(0, k) * p.t - columns(1, k);
-      for (Eigen::Index j = 0; j < free; ++j) of_t += motions(j, k) * t[j], of_i += motions(j, k) * i[j];
-      const double product = p.weight * of_t * of_i;
-      sums[k] += product * product;
-    }
+    const auto of_t = terms_of<kFree>(freedom, p, p.tx, p.ty), of_i = terms_of<kFree>(freedom, p, p.ix, p.iy);
+    const Eigen::Map<const Row> t(of_t.data()), i(of_i.data());
+    sums += (static_cast<double>(p.weight) * (rows * t).cwiseProduct(columns * i)).cwiseAbs2();
   }
-  for (double& sum : sums) sum *= kGradientPixels;
-  return sums;
+  sums *= kGradientPixels;
+  return {sums.begin(), sums.end()};
 }
 
 }  // namespace
@@ -143,8 +165,9 @@ std::optional<PoseScatter> scatter_of(const FittedPixels& fitted, pose::Freedom 
   // Step per unit of the right-hand side, along the axes: by the mixed products instead of the template's.
   const Matrix to_axes = axes.eigenvectors().transpose() * unit.asDiagonal() * plain.matrix;
   Matrix along = to_axes * scatter * to_axes.transpose();
-  const std::vector<double> variances =
-      chances(fitted, freedom, mixed, unit.asDiagonal() * axes.eigenvectors());
+  const std::vector<double> variances = visit_free(freedom, [&](auto count) {
+    return chances<count>(fitted.pixels, freedom, mixed, unit.asDiagonal() * axes.eigenvectors());
+  });
   for (int k = 0; k < free; ++k) {
     const double value = axes.eigenvalues()[k], variance = variances[k];
     const bool is_loose = !(value > kStandsOut * std::sqrt(variance));

@@ -53,9 +53,10 @@ QuinticSpline::QuinticSpline(ImageView image, core::ThreadPool& pool) {
   Image relative(image.size(), ScalarType::f32);
   visit_scalar(image.type, [&]<typename T>(T) {
     offset_ = static_cast<double>(image.row<T>(0)[0]);
-    for (int y = 0; y < image.height; ++y)
+    core::for_each_row(pool, image.height, [&](int y) {
       std::transform(image.row<T>(y), image.row<T>(y) + image.width, relative.row<float>(y),
                      [&](T value) { return static_cast<float>(static_cast<double>(value) - offset_); });
+    });
   });
   refine::spline_coefficients(relative, Interpolation::quintic, coefficients_, pool);
 }

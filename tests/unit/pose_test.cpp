@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/match.hpp>
@@ -7,6 +8,7 @@
 #include <numbers>
 #include <random>
 
+#include "match/pose_image.hpp"
 #include "support/match_support.hpp"
 
 // Search of poses: rotation, scale, border, hidden pixels, polarity, tracking. Scenes are evaluated
@@ -80,6 +82,39 @@ TEST(Pose, StepsComposeToTheirInverse) {
   const pose::Warp there = pose::from_level(pose::at_level(start, 3), 3);
   EXPECT_NEAR(there.center_x, 10, 1e-12);
   EXPECT_NEAR(there.center_y, 20, 1e-12);
+}
+
+template <typename T>
+void expect_halved(ScalarType type, int width, int height) {
+  SCOPED_TRACE(testing::Message() << width << " x " << height << " " << to_string(type));
+  Image image({width, height}, type);
+  std::mt19937 random(static_cast<unsigned>(31 * width + height));
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) image.row<T>(y)[x] = static_cast<T>(random() % 256);
+  core::ThreadPool pool(2);
+  const match::FloatImage got = match::reduced(ImageView(image), pool);
+  ASSERT_EQ(got.width, width / 2);
+  ASSERT_EQ(got.height, height / 2);
+  constexpr double kTaps[] = {1, 3, 3, 1};
+  for (int y = 0; y < got.height; ++y)
+    for (int x = 0; x < got.width; ++x) {
+      double sum = 0;
+      for (int j = 0; j < 4; ++j)
+        for (int i = 0; i < 4; ++i)
+          sum += kTaps[i] * kTaps[j] / 64 *
+                 static_cast<double>(image.row<T>(
+                     std::clamp(2 * y - 1 + j, 0, height - 1))[std::clamp(2 * x - 1 + i, 0, width - 1)]);
+      ASSERT_NEAR(got.row(y)[x], sum, 1e-4) << x << ", " << y;
+    }
+}
+
+TEST(Pose, ReducedImagesAreLowPassedByFourTaps) {
+  for (const auto& [width, height] :
+       {std::pair{2, 2}, {1, 7}, {3, 5}, {16, 9}, {33, 4}, {64, 3}, {67, 21}, {130, 2}}) {
+    expect_halved<std::uint8_t>(ScalarType::u8, width, height);
+    expect_halved<std::uint16_t>(ScalarType::u16, width, height);
+    expect_halved<float>(ScalarType::f32, width, height);
+  }
 }
 
 TEST(Pose, AnyAngleIsMeasured) {
