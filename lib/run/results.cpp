@@ -219,10 +219,11 @@ void Results::publish(const TrackSummary& summary) {
   sync_now_and_then();
 }
 
-/// Syncs the files in the background, since a disk may be slow.
+/// Syncs the files in the background, since a disk may be slow. Before the first frame there is no result
+/// yet.
 void Results::sync_now_and_then() {
   constexpr double kSyncSeconds = 5;
-  if (since_sync_.seconds() < kSyncSeconds) return;
+  if (count_ == 0 || since_sync_.seconds() < kSyncSeconds) return;
   if (syncing_.valid() && syncing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   if (syncing_.valid()) syncing_.get();
   syncing_ = std::async(std::launch::async, [this, frames = log_ ? log_->frames() : 0] {
