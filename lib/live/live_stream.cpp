@@ -125,6 +125,8 @@ struct LiveStream::Impl {
   std::int64_t last_id = 0, last_time = 0;      ///< of the last frame, with the offsets
   std::chrono::system_clock::time_point last_received;
   bool is_reopened = false;
+  std::int64_t unpaired_before = 0;  ///< drops.camera when the last pair came
+  bool is_pairing_doubted = false;   ///< said since then that no pair comes
 
   std::once_flag finishing;
   std::thread acquirer, measurer;
@@ -303,7 +305,10 @@ struct LiveStream::Impl {
       if (options.settings.trigger == "software" && !ask_for_frame()) return;
       std::optional<CameraFrame> frame = camera->next(kTick);
       take_counts();
-      if (frame) take(std::move(*frame));
+      if (frame)
+        take(std::move(*frame));
+      else if (lines.is_surface)
+        doubt_pairing();
     } catch (const live::CameraLost& lost) {
       take_counts();
       wait_for_camera(lost.what());
@@ -334,11 +339,26 @@ struct LiveStream::Impl {
       end_early("A frame was lost before it reached this computer's memory, and no frame may be lost.");
   }
 
+  /// Says once if many frames of two cameras have found no partner.
+  void doubt_pairing() {
+    constexpr std::int64_t kMany = 100;
+    {
+      const std::lock_guard lock(mutex);
+      if (is_pairing_doubted || drops.camera - unpaired_before < kMany) return;
+    }
+    is_pairing_doubted = true;
+    note("note",
+         "100 frames came without one of the other camera from the same moment: check that one trigger "
+         "starts both cameras, and that it pauses longer than the time between their arrivals.");
+  }
+
   void take(CameraFrame frame) {
     count_on(frame);
     const bool is_recorded = !recorder || recorder->add(frame, time_of(frame));
     const auto added = waiting->add(std::move(frame));
     const std::lock_guard lock(mutex);
+    unpaired_before = drops.camera;
+    is_pairing_doubted = false;
     if (!is_recorded) ++drops.recorder;
     if (!is_recorded && options.drop == DropPolicy::stop)
       end_early("The recording cannot keep up with the camera, and no frame may be lost.");

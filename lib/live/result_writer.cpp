@@ -55,6 +55,7 @@ void ResultWriter::finish() {
     complete();
   } catch (const FileError& failure) {
     if (!results_.begun()) throw;
+    surface_.reset();  // removes what cannot be completed
     summary_.interrupted = true;
     throw FileError(std::string(failure.what()) + " What was measured is in " +
                     results_.keep(summary_).string() + ".");

@@ -42,6 +42,7 @@ template <typename Summary>
 void Journal<Summary>::sync_now_and_then() {
   constexpr double kSyncSeconds = 5;
   if (since_sync_.seconds() < kSyncSeconds) return;
+  if (!fs::exists(result_)) return;  // before the first frame
   if (syncing_.valid() && syncing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   if (syncing_.valid()) syncing_.get();
   syncing_ = std::async(std::launch::async, [this, frames = log_ ? log_->frames() : 0] {

@@ -1,5 +1,7 @@
 """dic.live with the fake camera of Aravis."""
 
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,20 @@ def test_gauges_alone_and_an_early_end():
         assert len(frame["extensometers"]) == 2
         assert sum(frame.result.counts.values()) == 4
     assert stream.summary["results"] >= 1
+
+
+def test_two_cameras(program, tmp_path):
+    subprocess.run([program, "synth", "--stereo", "--width", "128", "--height", "128", "--focal", "320", "--frames", "1", "-o", tmp_path / "rig"],
+                   check=True, capture_output=True)
+    with dic.live("fake-left", right_camera="fake-right", calibration=tmp_path / "rig/stereo.json", axes="points",
+                  axes_points=[(32, 32), (96, 32), (32, 96)], extensometer=(32, 64, 96, 64), until=2, output=tmp_path / "out",
+                  **{**QUICK, "fps": 5}) as stream:
+        frames = list(stream)
+    assert stream.events[0]["axes"] == "points"
+    assert frames[-1]["extensometers"][0]["sigma_strain"] > 0
+    origin = dic.open(tmp_path / "out").sel(x=32, y=32)
+    for name in "XYZ":
+        np.testing.assert_allclose(origin[name], 0, atol=1e-9)
 
 
 def test_wrong_settings():

@@ -185,6 +185,13 @@ class FakeCameraTest(LiveTest):
         self.assertEqual(told[1:], printed[len(printed) - len(told) + 1:])
         self.assertEqual([json.loads(receiver.recv(1 << 16)) for _ in printed], printed)
 
+    def test_an_end_before_the_first_result_is_whole(self):
+        # Files are handed to the disk every 5 s: here before there is one.
+        frames, end, _ = self.measure("--camera", "fake", "--fps", "0.1", "--until", "6s", *FIELD, "-o", "out")
+        self.assertEqual((frames, end["text"]), ([], None))
+        self.assertEqual(self.run_json("out")["state"], "complete")
+        self.assertTrue((self.folder / "out/result.vtkhdf").exists())
+
     def test_ctrl_c_ends_whole(self):
         program, lines = self.live("--camera", "fake", *FIELD, "-o", "out")
         for _ in range(3):

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -55,6 +56,8 @@ struct Script {
   std::int64_t frames = 1 << 30;        ///< frames until it vanishes
   std::chrono::milliseconds period{0};  ///< time between two frames
   std::int64_t lost_every = 0;          ///< every such frame is lost in the network
+  std::int64_t silent_after = 1 << 30;  ///< number of frames after which nothing comes
+  bool is_running = false;              ///< frames come by the clock; else when the camera is asked
   const MovingSpeckle* shown = nullptr;
 };
 
@@ -67,9 +70,10 @@ class TestCamera final : public LiveCamera {
   std::vector<CameraSetting> settings() const override { return {{"gain", "7", "5", false}}; }
   void start() override {}
   std::optional<CameraFrame> next(std::chrono::milliseconds longest) override {
-    if (longest.count() == 0) return {};  // it takes frames when it is asked
+    if (script_.is_running ? !is_due(longest) : longest.count() == 0) return {};
     if (produced_ >= script_.frames) throw CameraLost("The camera test has vanished.");
-    if (script_.period.count() > 0) std::this_thread::sleep_for(script_.period);
+    if (produced_ >= script_.silent_after) return {};
+    if (!script_.is_running && script_.period.count() > 0) std::this_thread::sleep_for(script_.period);
     ++id_;
     ++produced_;
     if (script_.lost_every > 0 && id_ % script_.lost_every == 0) {
@@ -89,6 +93,16 @@ class TestCamera final : public LiveCamera {
   void stop() override {}
 
  private:
+  /// Waits for the time of the next frame; false if that is later.
+  bool is_due(std::chrono::milliseconds longest) {
+    const auto now = std::chrono::steady_clock::now();
+    std::this_thread::sleep_until(std::min(due_, now + longest));
+    if (std::chrono::steady_clock::now() < due_) return false;
+    due_ = std::chrono::steady_clock::now() + script_.period;
+    return true;
+  }
+
+  std::chrono::steady_clock::time_point due_{};
   Script script_;
   std::int64_t id_, produced_ = 0;
   LiveDrops losses_;
@@ -598,11 +612,15 @@ class LivePair : public testing::Test {
   }
   ~LivePair() override { fs::remove_all(folder_); }
 
+  static const MovingSpeckle& frames_of(const std::string& camera) {
+    static const MovingSpeckle left = frames_of_specimen(kSize, 0), right = frames_of_specimen(kSize, 1);
+    return camera == "right" ? right : left;
+  }
+
   OpenCamera cameras(std::int64_t lost_every = 0) const {
     return [=](const std::string& name, const CameraSettings&) {
-      static const MovingSpeckle left = frames_of_specimen(kSize, 0), right = frames_of_specimen(kSize, 1);
       Script script{.first_id = kReference, .lost_every = name == "right" ? lost_every : 0};
-      script.shown = name == "right" ? &right : &left;
+      script.shown = &frames_of(name);
       return std::make_unique<TestCamera>(script);
     };
   }
@@ -652,6 +670,26 @@ TEST_F(LivePair, PairsWithoutOneFrameAreCounted) {
     const StereoTruth truth = scene.truth(MovingSpeckle::state_of(frame.id), 80, 64);
     EXPECT_NEAR(probe_surface_point(*frame.field, {80, 64}).displacement[2], truth.displacement_mm[2], 0.1);
   }
+}
+
+TEST_F(LivePair, CamerasWithoutACommonTriggerAreTold) {
+  LiveStream stream(job_, options_, [](const std::string& name, const CameraSettings&) {
+    Script script{.first_id = kReference, .period = std::chrono::milliseconds(2), .is_running = true};
+    script.shown = &frames_of(name);
+    if (name == "right") script.silent_after = 1;  // after the reference
+    return std::make_unique<TestCamera>(script);
+  });
+  std::string told;
+  while (const std::optional<LiveFrame> frame = stream.next()) {
+    if (frame->text.find("one trigger") == std::string::npos) continue;
+    told += frame->text;
+    stream.stop();
+  }
+  EXPECT_EQ(told.find("one trigger"), told.rfind("one trigger")) << told;  // once
+  const LiveSummary summary = stream.finish();
+  EXPECT_EQ(summary.results, 0);
+  EXPECT_GE(summary.drops.camera, 100);
+  EXPECT_EQ(summary.produced, summary.drops.without_result());
 }
 
 TEST_F(LivePair, RecordedPairsMeasuredAgainGiveTheSameBits) {

@@ -30,6 +30,8 @@ def _text(name, value):
         return [f"{feature}={content}" for feature, content in dict(value).items()]
     if name == "extensometer" and not isinstance(value, str) and not _options.is_number(value[0]):
         return [_text(name, each)[0] for each in value]
+    if name == "axes_points" and not isinstance(value, str):
+        return [" ".join(f"{x},{y}" for x, y in value)]
     if isinstance(value, bool):
         return ["true" if value else "false"]
     if isinstance(value, (list, tuple)):
@@ -101,7 +103,9 @@ def live(camera: str = "fake", *, output: Any = None, roi: Any = None, **options
     None writes none. options: those of dic.track but for times, resume and noise_floor, and those of `dic live`:
     set (a dictionary of features), region (x, y, width, height), format, fps, exposure, gain, trigger, buffers,
     drop, record, udp, tcp, lost, until (500, or "60s"), extensometer (x1, y1, x2, y2, or several of them),
-    only_extensometers (True measures nothing else). lens: the file of dic calibrate.
+    only_extensometers (True measures nothing else). lens: the file of dic calibrate. Two cameras: right_camera,
+    calibration (a file), axes, axes_points (three points), correct_rig and remove_rigid_motion, as for dic.stereo;
+    points and extensometers of each line are then in space, mm, and output has the fields in space.
 
     Returns a LiveStream. Raises UsageError for a wrong setting, DeviceError for a camera that is missing, controlled by
     another program or fails, FileError for output and record.
