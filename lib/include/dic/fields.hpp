@@ -41,7 +41,7 @@ struct StrainField {
   NodeValues<float> exx, eyy, exy;                    ///< exy: tensor shear (half of gamma)
   NodeValues<float> e1, e2;                           ///< principal strains, e1 >= e2
   NodeValues<float> von_mises;                        ///< sqrt(exx^2 + eyy^2 - exx*eyy + 3*exy^2)
-  NodeValues<float> sigma_exx, sigma_eyy, sigma_exy;  ///< predicted standard deviations from the noise
+  NodeValues<float> sigma_exx, sigma_eyy, sigma_exy;  ///< predicted standard deviations of the errors
 };
 
 /// Measurements of two cameras at every node, [ny x nx]; NaN where it could not be computed. Positions and
@@ -115,9 +115,9 @@ class Field {
 /// and v over that of the positions, both fitted to the same nodes: exact for every affine motion. threads: 0
 /// = one per core. Throws UsageError for options with problems.
 ///
-/// The standard deviations of the strain follow from sigma_u and sigma_v and from the pixels that the subsets
-/// of different nodes share; without `subsets` they are NaN. Field::order, where set, overrides the order of
-/// `subsets`.
+/// The standard deviations of the strain follow from sigma_u and sigma_v, the pixels that subsets share, and
+/// what windows and subsets flatten of a strain that varies; without `subsets` they are NaN. Field::order,
+/// where set, overrides the order of `subsets`.
 DIC_API StrainField compute_strain(const Field& field, const StrainOptions& options = {}, int threads = 0,
                                    const std::optional<MeasuredSubsets>& subsets = {});
 
