@@ -74,9 +74,10 @@ void add_content(CLI::App& command, PlotFlags& flags) {
   command
       .add_option("--field", job.fields,
                   "Quantities to draw, separated by commas: u, v, magnitude, exx, eyy, exy, e1, e2, "
-                  "von_mises, zncc, sigma_u, ...")
+                  "von_mises, zncc, sigma_u, ..., with two cameras X, Y, Z, U, V, W, ...")
       ->delimiter(',')
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->default_str("u,v,exx,eyy,exy, or Z,U,V,W,exx,eyy,exy");
   command.add_option("--frames", flags.frames, "Numbers of frames from 1, -1 = the last; or all")
       ->delimiter(',')
       ->type_name("N,...")

@@ -87,7 +87,9 @@ void print_stereo_files(const StereoJob& job, const StereoSummary& summary) {
       "  result.vtkhdf   all fields over the left reference: ParaView 5.12+, Python (h5py), MATLAB\n");
   std::printf("  surface.vtkhdf  the surface in 3-D with time steps: ParaView 5.12+\n");
   if (job.track.csv) std::printf("  csv/            one table per pair\n");
-  if (summary.frames_drawn > 0)
+  if (summary.frames_drawn == 1)
+    std::printf("  pictures/       Z over the left reference\n");
+  else if (summary.frames_drawn > 1)
     std::printf("  pictures/       Z, W, e1 over %lld left images\n",
                 static_cast<long long>(summary.frames_drawn));
   if (job.options.correct_rig) std::printf("  stereo.json     the corrected calibration\n");

@@ -56,7 +56,7 @@ double round_below(double value) {
 
 std::string short_number(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
+  std::snprintf(text, sizeof text, "%g", value == 0 ? 0 : value);  // -0 has no sign
   return text;
 }
 

@@ -181,8 +181,7 @@ bool is_status(const std::string& name) {
 }
 
 void check(const PlotJob& job) {
-  if (job.fields.empty()) throw UsageError("No field was named: give --field u, exx or another.");
-  if (std::ranges::all_of(job.fields, is_status))
+  if (!job.fields.empty() && std::ranges::all_of(job.fields, is_status))
     throw UsageError("A status is a name, not a number that colours could show: see it with dic view.");
   const auto range = job.figure.range;
   if (range && !(std::isfinite(range->min) && std::isfinite(range->max) && range->min < range->max))
@@ -194,13 +193,15 @@ void check(const PlotJob& job) {
   if (!in(job.figure.opacity, 0, 1)) throw UsageError("The opacity must be 0 to 1.");
 }
 
-}  // namespace
-
-std::vector<std::string> drawn_names() {
+/// The quantities of a result that are drawn if none are named.
+std::vector<std::string> usual_fields(const Result& result) {
+  if (result.has("Z")) return {"Z", "U", "V", "W", "exx", "eyy", "exy"};  // two cameras
   std::vector<std::string> names;
   for (const FieldArray& array : kDrawnArrays) names.emplace_back(array.name);
   return names;
 }
+
+}  // namespace
 
 PlotSummary plot(const PlotJob& asked) {
   check(asked);
@@ -209,6 +210,7 @@ PlotSummary plot(const PlotJob& asked) {
   std::ranges::copy_if(job.fields, std::back_inserter(summary.left_out), is_status);
   std::erase_if(job.fields, is_status);
   const Result result(job.result);
+  if (asked.fields.empty()) job.fields = usual_fields(result);
   const Json settings = settings_of(result);
   const std::optional<Camera> camera = camera_of(settings);
   const std::vector<int> frames = chosen_frames(job, result);

@@ -30,15 +30,12 @@ struct EnumNames<figures::StrainUnit> {
 
 namespace dic::figures {
 
-/// Names of kDrawnArrays.
-std::vector<std::string> drawn_names();
-
 /// A job of `dic plot`.
 struct PlotJob {
   std::filesystem::path result;
   std::filesystem::path output = "dic_figures";
   bool force = false;  ///< replace existing figures
-  std::vector<std::string> fields = drawn_names();
+  std::vector<std::string> fields = {};  ///< empty = kDrawnArrays; with two cameras shape, motion and strain
   std::vector<int> frames = {};  ///< numbers from 1, negative ones from the end; empty = the last frame
   bool all_frames = false;
   std::vector<std::string> images = {};  ///< frames as for `dic track`; empty = the files of the run

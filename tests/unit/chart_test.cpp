@@ -1,4 +1,5 @@
 #include "draw/chart.hpp"
+#include "draw/ticks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -55,6 +56,11 @@ TEST(Chart, ValuesWithoutAPlaceAreLeftOut) {
   EXPECT_EQ(discs_of({{0, 1}, {0.5, inf}, {1, 2}}), 2);
   EXPECT_EQ(discs_of({{0, NAN}, {inf, 1}, {1, 2}}), 1);
   EXPECT_EQ(discs_of({{0, -1e308}, {1, 1e308}}), 0);
+}
+
+TEST(Chart, ZeroHasNoSign) {
+  EXPECT_EQ(short_number(-0.0), "0");
+  EXPECT_EQ(short_number(-0.5), "-0.5");
 }
 
 }  // namespace
