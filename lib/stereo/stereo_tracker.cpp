@@ -62,25 +62,37 @@ struct SurfacePoint {
   PixelCovariance pixels = PixelCovariance::Zero();  ///< covariance of both image points
 };
 
-/// Variances of a match by the noise of the reference, as a motion in the reference.
-Eigen::Vector2d reference_noise(const Seen& seen) {
-  const Eigen::Matrix2d back = seen.map.inverse();
-  return kReferenceShare * (back.cwiseAbs2() * seen.sigma.cwiseAbs2());
-}
-
 /// What the errors of a match share with those of others of one reference subset: the noise of the reference
 /// shifts all by the same motion in the reference.
 struct SharedNoise {
   Eigen::Matrix2d map;
-  Eigen::Vector2d variances;
+  Eigen::Matrix2d covariance;  ///< of that motion, px^2
 
-  explicit SharedNoise(const Seen& seen) : map(seen.map), variances(reference_noise(seen)) {}
+  explicit SharedNoise(const Seen& seen) : map(seen.map) {
+    const Eigen::Matrix2d back = map.inverse();
+    covariance = kReferenceShare * (back * seen.covariance() * back.transpose());
+  }
 };
+
+/// The smaller of two covariances, along each of the directions in which their errors are independent. It
+/// exceeds neither along any direction, so that the covariance of all matches with one subset has no negative
+/// variance.
+Eigen::Matrix2d smaller_of(const Eigen::Matrix2d& a, const Eigen::Matrix2d& b) {
+  if (!(a.determinant() > 0)) return Eigen::Matrix2d::Zero();  // exact
+  // Ratios of the variances of b and a along those directions: the eigenvalues of a^-1 b.
+  const Eigen::Matrix2d ratios = a.inverse() * b;
+  const double half = ratios.trace() / 2, root = std::sqrt(std::max(half * half - ratios.determinant(), 0.0));
+  const double least = half - root, most = half + root;
+  if (least >= 1) return a;
+  if (most <= 1) return b;
+  const double of_b = (1 - least) / (most - least), of_a = 1 - of_b * most;
+  return of_a * a + of_b * b;
+}
 
 /// Common part of the errors of two matches, as it appears in both images. The error of order 2 is that of
 /// order 1 and more, so that the smaller noise is common.
 Eigen::Matrix2d common_part(const SharedNoise& one, const SharedNoise& other) {
-  return one.map * one.variances.cwiseMin(other.variances).asDiagonal() * other.map.transpose();
+  return one.map * smaller_of(one.covariance, other.covariance) * other.map.transpose();
 }
 
 }  // namespace
