@@ -8,9 +8,7 @@
 #include <dic/image_io.hpp>
 #include <dic/result.hpp>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -23,17 +21,6 @@ namespace dic::run {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-bool was_measured(const RunLog::Done& done) { return done.summary.error.empty(); }
-
-std::string read_text(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-}  // namespace
-
 std::set<std::int64_t> frames_to_draw(std::int64_t count) {
   constexpr std::int64_t kMost = 10, kEvery = 5;
   const std::int64_t pictures = std::min(kMost, (count + kEvery - 1) / kEvery);
@@ -42,12 +29,15 @@ std::set<std::int64_t> frames_to_draw(std::int64_t count) {
   return frames;
 }
 
+OutputFolder::Earlier earlier_of(const TrackJob& job) {
+  if (job.resume) return OutputFolder::Earlier::resume;
+  return job.force ? OutputFolder::Earlier::replace : OutputFolder::Earlier::refuse;
+}
+
 Results::Results(const TrackJob& job, bool can_be_continued)
     : job_(job),
       can_be_continued_(can_be_continued),
-      folder_(job.output, job.resume  ? OutputFolder::Earlier::resume
-                          : job.force ? OutputFolder::Earlier::replace
-                                      : OutputFolder::Earlier::refuse),
+      folder_(job.output, earlier_of(job)),
       threads_(job.options.threads) {
   // The first canvas looks for fonts, which takes 10 ms.
   if (job.pictures != Pictures::none)
@@ -75,7 +65,7 @@ void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first, std::
   result_path_ = folder_.claim("result.vtkhdf");
   plan_pictures(first, count);
   if (count) last_frame_ = *count - 1;
-  is_resumed_ = !folder_.resumed().empty() && std::ranges::any_of(done.frames, was_measured);
+  is_resumed_ = !folder_.resumed().empty() && std::ranges::any_of(done.frames, &RunLog::Done::was_measured);
   if (is_resumed_)
     resume(done, grid);
   else
@@ -90,7 +80,7 @@ void Results::plan_pictures(std::int64_t first, std::optional<std::int64_t> coun
 }
 
 void Results::resume(const RunLog::Contents& done, const Grid& grid) {
-  const auto measured = std::ranges::count_if(done.frames, was_measured);
+  const auto measured = std::ranges::count_if(done.frames, &RunLog::Done::was_measured);
   writer_.emplace(VtkHdfWriter::resume(result_path_, measured, grid, info_));
   add_earlier_frames(done);
 }
@@ -139,12 +129,12 @@ void Results::place_tables(const std::vector<std::string>& stems, std::span<cons
 std::vector<std::string> Results::add_earlier_frames(const RunLog::Contents& done) {
   std::vector<std::string> stems;
   std::optional<Result> result;
-  if (job_.pictures != Pictures::none && std::ranges::any_of(done.frames, was_measured))
+  if (job_.pictures != Pictures::none && std::ranges::any_of(done.frames, &RunLog::Done::was_measured))
     result.emplace(result_path_);
   int number = 0;
   for (const RunLog::Done& frame : done.frames) {
     ++number;
-    if (!was_measured(frame)) continue;
+    if (!frame.was_measured()) continue;
     const std::string& name = frame.summary.file;
     const std::string stem = folder_.unique_stem(fs::path(name).stem().string());
     const double time = info_.time_unit == "s" ? frame.summary.time.value_or(NAN) : number;
@@ -324,7 +314,7 @@ std::int64_t Results::complete_earlier(const RunLog::Contents& done, std::int64_
   if (drawn > 0) {
     draw_pictures(source);
     run_path_ = folder_.claim("run.json");
-    write_text_file(run_path_, with_pictures(read_text(run_path_), job_.pictures, drawn));
+    note_pictures(run_path_, job_.pictures, drawn);
   }
   folder_.commit();
   return drawn;

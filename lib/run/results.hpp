@@ -25,6 +25,9 @@
 
 namespace dic::run {
 
+/// What happens to an earlier result in the folder of a job.
+OutputFolder::Earlier earlier_of(const TrackJob& job);
+
 /// Chooses the frames of `Pictures::some`: counted back from the last of `count` frames, every fifth, or
 /// fewer so that there are at most ten.
 std::set<std::int64_t> frames_to_draw(std::int64_t count);

@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <dic/info.hpp>
+#include <dic/io.hpp>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
@@ -220,12 +222,12 @@ std::string resume_settings(const TrackJob& job) {
   return dump(json, -1);
 }
 
-std::string with_pictures(const std::string& run_json, Pictures pictures, std::int64_t frames_drawn) {
-  Json json = Json::parse(run_json, nullptr, false);
-  if (!json.is_object()) return run_json;
+void note_pictures(const std::filesystem::path& run_json, Pictures pictures, std::int64_t frames_drawn) {
+  Json json = Json::parse(std::ifstream(run_json, std::ios::binary), nullptr, false);
+  if (!json.is_object()) return;
   json["settings"]["pictures"] = to_string(pictures);
   json["frames_drawn"] = frames_drawn;
-  return dump(json, 2) + "\n";
+  write_text_file(run_json, dump(json, 2) + "\n");
 }
 
 std::string differences(const std::string& one, const std::string& other) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/track_files.hpp>
+#include <filesystem>
 #include <string>
 
 namespace dic::run {
@@ -12,8 +13,8 @@ std::string settings_json(const TrackJob& job);
 /// Returns the settings that decide about results, and the style of the tables: what a run must share with
 /// the one that it continues.
 std::string resume_settings(const TrackJob& job);
-/// The text of run.json after further pictures were drawn.
-std::string with_pictures(const std::string& run_json, Pictures pictures, std::int64_t frames_drawn);
+/// Notes in a file run.json that further pictures were drawn. Throws FileError.
+void note_pictures(const std::filesystem::path& run_json, Pictures pictures, std::int64_t frames_drawn);
 /// Names of the settings that differ between two such texts, as "subset, step".
 std::string differences(const std::string& one, const std::string& other);
 

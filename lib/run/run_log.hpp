@@ -21,6 +21,8 @@ class FrameLog {
     std::int64_t index = 0;  ///< index in the source
     std::string stamp;       ///< stamp of its file, see FrameSource::stamp
     Summary summary;
+
+    bool was_measured() const { return summary.error.empty(); }
   };
   struct Contents {
     std::string version,

@@ -69,8 +69,6 @@ double mm_per_px(const Field& field) {
   return *middle / grid.step;
 }
 
-bool was_measured(const StereoLog::Done& done) { return done.summary.error.empty(); }
-
 std::string time_text(const std::optional<double>& time) {
   char text[32];
   std::snprintf(text, sizeof text, "%.10g s", time.value_or(NAN));
@@ -292,21 +290,22 @@ class StereoRun {
 
   /// Drops a last pair that is in one file of the result and not in another.
   void keep_whole_pairs() {
-    if (std::ranges::none_of(done_.frames, was_measured)) return;
+    if (std::ranges::none_of(done_.frames, &StereoLog::Done::was_measured)) return;
     const Result result = results_.earlier_result();
     if (result.info().strain.window != job_.track.options.strain.window ||
         result.info().strain.measure != job_.track.options.strain.measure)
       refuse_to_resume("its strain has been replaced by dic strain");
     std::int64_t measured = 0;
     const auto beyond = std::ranges::find_if(done_.frames, [&](const StereoLog::Done& frame) {
-      return was_measured(frame) && ++measured > result.frame_count();
+      return frame.was_measured() && ++measured > result.frame_count();
     });
     done_.frames.erase(beyond, done_.frames.end());
   }
 
   /// Continues where the earlier run stopped: from its state, or, on a GPU, by measuring its last pair again.
   void go_on() {
-    const auto last = std::ranges::find_if(done_.frames.rbegin(), done_.frames.rend(), was_measured);
+    const auto last =
+        std::ranges::find_if(done_.frames.rbegin(), done_.frames.rend(), &StereoLog::Done::was_measured);
     if (last == done_.frames.rend() || last->index == 0) return;
     if (tracker_->restore(results_.state_after(last->index),
                           [this](std::int64_t pair, int camera) { return read_measured(pair, camera); }))
@@ -322,7 +321,7 @@ class StereoRun {
   /// Reads an image of the k-th measured pair.
   Image read_measured(std::int64_t k, int camera) const {
     for (const StereoLog::Done& frame : done_.frames)
-      if (was_measured(frame) && k-- == 0) return images_->read(frame.index, camera);
+      if (frame.was_measured() && k-- == 0) return images_->read(frame.index, camera);
     throw UsageError("The state of the run does not belong to its pairs.");
   }
 

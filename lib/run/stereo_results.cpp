@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <dic/error.hpp>
 #include <dic/field_schema.hpp>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <set>
 #include <utility>
@@ -19,22 +17,8 @@ namespace dic::run {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-bool was_measured(const StereoLog::Done& done) { return done.summary.error.empty(); }
-
-std::string read_text(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-}  // namespace
-
 StereoResults::StereoResults(const StereoJob& job)
-    : job_(job),
-      folder_(job.track.output, job.track.resume  ? OutputFolder::Earlier::resume
-                                : job.track.force ? OutputFolder::Earlier::replace
-                                                  : OutputFolder::Earlier::refuse) {}
+    : job_(job), folder_(job.track.output, earlier_of(job.track)) {}
 
 std::optional<StereoLog::Contents> StereoResults::earlier() const {
   if (folder_.resumed().empty()) return {};
@@ -63,7 +47,7 @@ void StereoResults::add_earlier(const StereoLog::Contents& done) {
   std::optional<Result> result;
   if (surface_) result.emplace(result_path_);
   for (const StereoLog::Done& frame : done.frames) {
-    if (!was_measured(frame)) continue;
+    if (!frame.was_measured()) continue;
     const double time = in_seconds_ ? frame.summary.time.value_or(NAN) : static_cast<double>(frame.index);
     if (surface_) surface_->add(result->field(static_cast<int>(written_.size())), time);
     take({frame.index, time, frame.summary.left});
@@ -180,7 +164,7 @@ std::int64_t StereoResults::complete_earlier(const StereoLog::Contents& done, Im
   if (lacks_pictures(count)) {
     drawn = draw_pictures(images, count);
     run_path_ = folder_.claim("run.json");
-    write_text_file(run_path_, with_pictures(read_text(run_path_), job_.track.pictures, drawn));
+    note_pictures(run_path_, job_.track.pictures, drawn);
   }
   folder_.commit();
   return drawn;

@@ -66,8 +66,6 @@ std::array<double, kScatteredArrays.size()> scatter_of(const Field& field) {
   return scatter;
 }
 
-bool was_measured(const RunLog::Done& done) { return done.summary.error.empty(); }
-
 std::string time_text(const std::optional<double>& time) {
   char text[32];
   std::snprintf(text, sizeof text, "%.10g s", time.value_or(NAN));
@@ -188,7 +186,7 @@ class Run {
   /// Names of the processed frames, with the reference first if it is one of the frames.
   std::vector<std::string> names_of(const RunLog::Contents& earlier) const {
     std::vector<std::string> names;
-    if (job_.reference.empty() && std::ranges::any_of(earlier.frames, was_measured))
+    if (job_.reference.empty() && std::ranges::any_of(earlier.frames, &RunLog::Done::was_measured))
       names.push_back(results_.earlier_result().info().reference);
     for (const RunLog::Done& frame : earlier.frames)
       if (!names.empty() || !job_.reference.empty()) names.push_back(frame.summary.file);
@@ -232,14 +230,14 @@ class Run {
 
   /// Drops a last frame that is in one file of the result and not in another.
   void keep_whole_frames() {
-    if (std::ranges::none_of(done_.frames, was_measured)) return;
+    if (std::ranges::none_of(done_.frames, &RunLog::Done::was_measured)) return;
     const Result result = results_.earlier_result();
     if (result.info().strain.window != job_.options.strain.window ||
         result.info().strain.measure != job_.options.strain.measure)
       refuse_to_resume("its strain has been replaced by dic strain");
     std::int64_t measured = 0;
     const auto beyond = std::ranges::find_if(done_.frames, [&](const RunLog::Done& frame) {
-      return was_measured(frame) && ++measured > result.frame_count();
+      return frame.was_measured() && ++measured > result.frame_count();
     });
     done_.frames.erase(beyond, done_.frames.end());
   }
@@ -247,7 +245,8 @@ class Run {
   /// Continues where the earlier run stopped: from its state, or, on a GPU, by measuring its last frame
   /// again.
   void go_on() {
-    const auto last = std::ranges::find_if(done_.frames.rbegin(), done_.frames.rend(), was_measured);
+    const auto last =
+        std::ranges::find_if(done_.frames.rbegin(), done_.frames.rend(), &RunLog::Done::was_measured);
     if (last == done_.frames.rend()) return;
     if (results_.earlier_result().grid() != grid_) refuse_to_resume("other points (the ROI)");
     const std::int64_t index = last->index;
@@ -287,7 +286,7 @@ class Run {
   /// Reads the k-th measured frame, from 0.
   Image read_measured(std::int64_t k) const {
     for (const RunLog::Done& frame : done_.frames)
-      if (was_measured(frame) && k-- == 0) return source_->read(frame.index);
+      if (frame.was_measured() && k-- == 0) return source_->read(frame.index);
     throw UsageError("The state of the run does not belong to its frames.");
   }
 
