@@ -56,42 +56,70 @@ __device__ void for_each_block(const CoarsePatterns& patterns, int pose, Product
   }
 }
 
+/// Loads the grey values of an element of some templates.
+template <int kTemplates>
+__device__ void load_greys(const CoarsePatterns& patterns, int element, int first, float (&t)[kTemplates]) {
+  const float* own = patterns.t + static_cast<std::int64_t>(element) * patterns.lanes + first;
+  static_assert(kTemplates == 4 || kTemplates == 1);
+  if constexpr (kTemplates == 4) {
+    const float4 four = *reinterpret_cast<const float4*>(own);
+    t[0] = four.x, t[1] = four.y, t[2] = four.z, t[3] = four.w;
+  } else {
+    t[0] = *own;
+  }
+}
+
 /// Mean and 1 / sqrt(sum of squared deviations) of the image under each part, of a tile.
 struct WindowStatistics {
   float mean[kPatternParts][tile_places], one_root[kPatternParts][tile_places];
 };
 
-/// Scores of a tile as if all patterns were inside the image. A thread has some rows of one column; a block
-/// has a tile and a pose, and sums up the image once for all templates.
-template <int kTemplates>
-__global__ void __launch_bounds__(threads)
-    scores_inside(const __grid_constant__ ScoreJob job, int tiles_across) {
-  __shared__ WindowStatistics window;
-  extern __shared__ float pixels[];
-  const CoarsePatterns& patterns = job.patterns;
-  const int pose = blockIdx.x % patterns.poses, tile = blockIdx.x / patterns.poses;
-  const int x0 = tile % tiles_across * tile_columns - 1, y0 = tile / tiles_across * tile_rows - 1;
-  const int reach = patterns.reach, columns = tile_columns + 2 * reach, rows = tile_rows + 2 * reach;
-  for (int k = threadIdx.x; k < rows * columns; k += threads) {
-    const int x = x0 - reach + k % columns, y = y0 - reach + k / columns;
-    const int end = job.image.margin;
-    const bool is_there = x < job.image.width + end && y < job.image.height + end;
-    pixels[k] = is_there ? job.image.values[static_cast<std::int64_t>(y) * job.image.stride + x] : 0.0f;
+/// One tile at one pose, as if all patterns were inside the image. A thread has some rows of one column.
+struct InsideTile {
+  const ScoreJob& job;
+  WindowStatistics& window;
+  const float* own;  ///< in shared memory, the thread's first place
+  int columns;       ///< elements from row to row there
+  int pose, x0, y0;  ///< x0, y0: first place of the tile
+  int lane, row;     ///< column and first row of the thread, from the tile's first place
+  PartSums number;   ///< of the pattern's pixels
+
+  __device__ InsideTile(const ScoreJob& of, WindowStatistics& statistics, float* pixels, int pose_index,
+                        int x, int y)
+      : job(of),
+        window(statistics),
+        columns(tile_columns + 2 * of.patterns.reach),
+        pose(pose_index),
+        x0(x),
+        y0(y),
+        lane(threadIdx.x % warp_size),
+        row(threadIdx.x / warp_size * rows_per_thread) {
+    const int reach = job.patterns.reach, rows = tile_rows + 2 * reach, end = job.image.margin;
+    for (int k = threadIdx.x; k < rows * columns; k += threads) {
+      const int px = x0 - reach + k % columns, py = y0 - reach + k / columns;
+      const bool is_there = px < job.image.width + end && py < job.image.height + end;
+      pixels[k] = is_there ? job.image.values[static_cast<std::int64_t>(py) * job.image.stride + px] : 0.0f;
+    }
+    __syncthreads();
+    own = pixels + (row + reach) * columns + lane + reach;
+    const std::int32_t* begin = job.patterns.begin + pose * (kPatternBlocks + 1);
+#pragma unroll
+    for (int block = 0; block < kPatternBlocks; ++block)
+      number.add(block, static_cast<float>(begin[block + 1] - begin[block]));
   }
-  __syncthreads();
-  const int lane = threadIdx.x % warp_size, row = threadIdx.x / warp_size * rows_per_thread;
-  const float* own = pixels + (row + reach) * columns + lane + reach;
-  const std::int32_t* begin = patterns.begin + pose * (kPatternBlocks + 1);
-  {
+
+  __device__ const float* at(CoarsePatterns::Offset o) const { return own + o.y * columns + o.x; }
+
+  /// Fills the statistics of the thread's places.
+  __device__ void sum_windows() const {
     PartSums sum[rows_per_thread], square[rows_per_thread];
     float v[rows_per_thread] = {}, vv[rows_per_thread] = {};
     for_each_block(
-        patterns, pose,
+        job.patterns, pose,
         [&](int, CoarsePatterns::Offset o) {
-          const float* at = own + o.y * columns + o.x;
 #pragma unroll
           for (int i = 0; i < rows_per_thread; ++i) {
-            const float value = at[i * columns];
+            const float value = at(o)[i * columns];
             v[i] += value;
             vv[i] = fmaf(value, value, vv[i]);
           }
@@ -103,43 +131,30 @@ __global__ void __launch_bounds__(threads)
             v[i] = vv[i] = 0;
           }
         });
-    PartSums number;
-#pragma unroll
-    for (int block = 0; block < kPatternBlocks; ++block)
-      number.add(block, static_cast<float>(begin[block + 1] - begin[block]));
 #pragma unroll
     for (int part = 0; part < kPatternParts; ++part)
 #pragma unroll
       for (int i = 0; i < rows_per_thread; ++i) {
-        const int at = (row + i) * tile_columns + lane;
+        const int place = (row + i) * tile_columns + lane;
         const float n = fmaxf(number.of(part), 1.0f), s = sum[i].of(part);
         const float variation = square[i].of(part) - s * s / n;
-        window.mean[part][at] = s / n;
-        window.one_root[part][at] = rsqrtf(fmaxf(variation, job.demands.least_variance * n));
+        window.mean[part][place] = s / n;
+        window.one_root[part][place] = rsqrtf(fmaxf(variation, job.demands.least_variance * n));
       }
   }
-  PartSums number;
-#pragma unroll
-  for (int block = 0; block < kPatternBlocks; ++block)
-    number.add(block, static_cast<float>(begin[block + 1] - begin[block]));
-  for (int first = 0; first < patterns.templates; first += kTemplates) {
-    PartSums sums[kTemplates][rows_per_thread];
+
+  /// Sums of products with some templates.
+  template <int kTemplates>
+  __device__ void correlate(int first, PartSums (&sums)[kTemplates][rows_per_thread]) const {
     float tv[kTemplates][rows_per_thread] = {};
     for_each_block(
-        patterns, pose,
+        job.patterns, pose,
         [&](int e, CoarsePatterns::Offset o) {
-          const float* at = own + o.y * columns + o.x;
           float t[kTemplates];
-          if constexpr (kTemplates == 4) {
-            const float4 four = *reinterpret_cast<const float4*>(
-                patterns.t + static_cast<std::int64_t>(e) * patterns.lanes + first);
-            t[0] = four.x, t[1] = four.y, t[2] = four.z, t[3] = four.w;
-          } else {
-            t[0] = patterns.t[static_cast<std::int64_t>(e) * patterns.lanes + first];
-          }
+          load_greys(job.patterns, e, first, t);
 #pragma unroll
           for (int i = 0; i < rows_per_thread; ++i) {
-            const float value = at[i * columns];
+            const float value = at(o)[i * columns];
 #pragma unroll
             for (int k = 0; k < kTemplates; ++k) tv[k][i] = fmaf(t[k], value, tv[k][i]);
           }
@@ -153,34 +168,54 @@ __global__ void __launch_bounds__(threads)
               tv[k][i] = 0;
             }
         });
+  }
+
+  /// Writes the best score of a part of one template.
+  __device__ void write_scores(int template_index, const PartSums (&sums)[rows_per_thread]) const {
+    float best[rows_per_thread];
 #pragma unroll
-    for (int k = 0; k < kTemplates; ++k) {
-      if (first + k >= patterns.templates) break;
-      float best[rows_per_thread];
+    for (int i = 0; i < rows_per_thread; ++i) best[i] = -1.0f;
 #pragma unroll
-      for (int i = 0; i < rows_per_thread; ++i) best[i] = -1.0f;
-#pragma unroll
-      for (int part = 0; part < kPatternParts; ++part) {
-        const CoarsePatterns::Part of = part_of(patterns, pose, part, first + k);
-        if (of.factor == 0) continue;
-#pragma unroll
-        for (int i = 0; i < rows_per_thread; ++i) {
-          const int at = (row + i) * tile_columns + lane;
-          const float both = fmaf(-window.mean[part][at], of.mean * number.of(part), sums[k][i].of(part));
-          float score = of.factor * both * window.one_root[part][at];
-          if (job.demands.any_polarity) score = fabsf(score);
-          best[i] = fmaxf(best[i], score);
-        }
-      }
-      const int x = x0 + lane;
-      float* plane = job.scores + plane_of(job, first + k, pose);
+    for (int part = 0; part < kPatternParts; ++part) {
+      const CoarsePatterns::Part of = part_of(job.patterns, pose, part, template_index);
+      if (of.factor == 0) continue;
 #pragma unroll
       for (int i = 0; i < rows_per_thread; ++i) {
-        const int y = y0 + row + i;
-        if (x <= job.image.width && y <= job.image.height)
-          plane[static_cast<std::int64_t>(y + 1) * (job.image.width + 2) + x + 1] = best[i];
+        const int place = (row + i) * tile_columns + lane;
+        const float both = fmaf(-window.mean[part][place], of.mean * number.of(part), sums[i].of(part));
+        float score = of.factor * both * window.one_root[part][place];
+        if (job.demands.any_polarity) score = fabsf(score);
+        best[i] = fmaxf(best[i], score);
       }
     }
+    const int x = x0 + lane;
+    float* plane = job.scores + plane_of(job, template_index, pose);
+#pragma unroll
+    for (int i = 0; i < rows_per_thread; ++i) {
+      const int y = y0 + row + i;
+      if (x <= job.image.width && y <= job.image.height)
+        plane[static_cast<std::int64_t>(y + 1) * (job.image.width + 2) + x + 1] = best[i];
+    }
+  }
+};
+
+/// Scores of all tiles and poses. A block has a tile and a pose, and sums up the image once for all
+/// templates. Blocks that run at the same time have the same pose, so that its patterns stay in the cache.
+template <int kTemplates>
+__global__ void __launch_bounds__(threads)
+    scores_inside(const __grid_constant__ ScoreJob job, int tiles_across, int tiles) {
+  __shared__ WindowStatistics window;
+  extern __shared__ float pixels[];
+  const int pose = blockIdx.x / tiles, tile = blockIdx.x % tiles;
+  const InsideTile own(job, window, pixels, pose, tile % tiles_across * tile_columns - 1,
+                       tile / tiles_across * tile_rows - 1);
+  own.sum_windows();
+  for (int first = 0; first < job.patterns.templates; first += kTemplates) {
+    PartSums sums[kTemplates][rows_per_thread];
+    own.correlate(first, sums);
+#pragma unroll
+    for (int k = 0; k < kTemplates; ++k)
+      if (first + k < job.patterns.templates) own.write_scores(first + k, sums[k]);
   }
 }
 
@@ -237,13 +272,14 @@ __global__ void __launch_bounds__(threads)
             const float counts = image.counts[at], value = image.values[at];
             one_n += counts, one_v += value;
             one_vv = fmaf(value, value, one_vv);
+            float grey[kTemplates];
+            load_greys(patterns, e, first, grey);
 #pragma unroll
             for (int i = 0; i < kTemplates; ++i) {
-              const float grey = patterns.t[static_cast<std::int64_t>(e) * patterns.lanes + first + i];
-              const float counted = grey * counts;
+              const float counted = grey[i] * counts;
               one_t[i] += counted;
-              one_tt[i] = fmaf(grey, counted, one_tt[i]);
-              one_tv[i] = fmaf(grey, value, one_tv[i]);
+              one_tt[i] = fmaf(grey[i], counted, one_tt[i]);
+              one_tv[i] = fmaf(grey[i], value, one_tv[i]);
             }
           },
           [&](int block) {
@@ -319,21 +355,23 @@ __device__ bool is_peak(const PeakJob& job, const float* first_pose, int pose, s
   return !n.by_size || size + 1 == n.sizes || is_highest(job, plane(pose + n.turns), value, false);
 }
 
-/// Calls body(peak) for the local maxima of the threads' places.
+/// Calls body(peak) for the local maxima of a block's places. A plane, of one template and pose, has `blocks`
+/// blocks.
 template <typename Body>
-__device__ void for_each_peak(const PeakJob& job, std::int64_t tasks, Body&& body) {
+__device__ void for_each_peak(const PeakJob& job, int blocks, Body&& body) {
   const int poses = job.planes.neighbours.turns * job.planes.neighbours.sizes;
-  for_each_task(tasks, threads, threadIdx.x, [&](std::int64_t k) {
-    const float value = job.planes.scores[k];
-    if (!(value >= job.planes.threshold)) return;
-    const std::int64_t plane = k / job.places, place = k % job.places;
-    const int template_index = static_cast<int>(plane / poses), pose = static_cast<int>(plane % poses);
-    if (job.cuts && !(value >= job.cuts[template_index])) return;
-    const int x = static_cast<int>(place % job.width), y = static_cast<int>(place / job.width);
-    if (x == 0 || y == 0 || x + 1 == job.width || y + 1 == job.height) return;
-    const float* first = job.planes.scores + static_cast<std::int64_t>(template_index) * poses * job.places;
+  const int plane = blockIdx.x / blocks, template_index = plane / poses, pose = plane % poses;
+  const float* first = job.planes.scores + static_cast<std::int64_t>(template_index) * poses * job.places;
+  const float* own = first + pose * job.places;
+  const float least = job.cuts ? fmaxf(job.cuts[template_index], job.planes.threshold) : job.planes.threshold;
+  const int places = static_cast<int>(job.places);
+  for (int place = blockIdx.x % blocks * threads + threadIdx.x; place < places; place += blocks * threads) {
+    const float value = own[place];
+    if (!(value >= least)) continue;
+    const int x = place % job.width, y = place / job.width;
+    if (x == 0 || y == 0 || x + 1 == job.width || y + 1 == job.height) continue;
     if (is_peak(job, first, pose, place, value)) body(CoarsePeak{template_index, pose, x - 1, y - 1, value});
-  });
+  }
 }
 
 /// First score of a bin; scores are at most 1, or a little more by rounding.
@@ -347,8 +385,8 @@ __device__ int bin_of(float threshold, float score) {
 }
 
 __global__ void __launch_bounds__(threads)
-    count_peaks(const __grid_constant__ PeakJob job, std::int64_t tasks, std::int32_t* bins) {
-  for_each_peak(job, tasks, [&](const CoarsePeak& peak) {
+    count_peaks(const __grid_constant__ PeakJob job, int blocks, std::int32_t* bins) {
+  for_each_peak(job, blocks, [&](const CoarsePeak& peak) {
     const std::int64_t first = static_cast<std::int64_t>(peak.template_index) * kScoreBins;
     atomicAdd(&bins[first + bin_of(job.planes.threshold, peak.score)], 1);
   });
@@ -372,19 +410,27 @@ __global__ void __launch_bounds__(threads)
   cuts[blockIdx.x] = bin_begin(threshold, bin);
 }
 
-__global__ void __launch_bounds__(threads)
-    find_peaks(const __grid_constant__ PeakJob job, std::int64_t tasks) {
-  for_each_peak(job, tasks, [&](CoarsePeak peak) {
+__global__ void __launch_bounds__(threads) find_peaks(const __grid_constant__ PeakJob job, int blocks) {
+  for_each_peak(job, blocks, [&](CoarsePeak peak) {
     peak.template_index += job.first_template;
     const int at = atomicAdd(job.count, 1);
     if (at < job.capacity) job.peaks[at] = peak;
   });
 }
 
-std::int64_t tasks_of(const CoarsePlanes& planes) {
-  return coarse_places(planes.width, planes.height) * planes.templates * planes.neighbours.turns *
-         planes.neighbours.sizes;
-}
+/// The blocks that search for maxima.
+struct PeakGrid {
+  int per_plane;
+  unsigned all;
+
+  explicit PeakGrid(const CoarsePlanes& planes) {
+    constexpr std::int64_t places_per_thread = 8;
+    const std::int64_t places = coarse_places(planes.width, planes.height);
+    per_plane = static_cast<int>((places + threads * places_per_thread - 1) / (threads * places_per_thread));
+    all = grid_size(
+        std::int64_t{per_plane} * planes.templates * planes.neighbours.turns * planes.neighbours.sizes, 1);
+  }
+};
 PeakJob job_of(const CoarsePlanes& planes) {
   return {planes,
           planes.width + 2,
@@ -401,8 +447,7 @@ template <int kTemplates>
 void launch_scores(const ScoreJob& job, StreamHandle stream) {
   const CoarsePlane& image = job.image;
   const int tiles_across = (image.width + 2 + tile_columns - 1) / tile_columns;
-  const std::int64_t tiles =
-      static_cast<std::int64_t>(tiles_across) * ((image.height + 2 + tile_rows - 1) / tile_rows);
+  const int tiles = tiles_across * ((image.height + 2 + tile_rows - 1) / tile_rows);
   const int reach = job.patterns.reach;
   const std::size_t bytes =
       sizeof(float) * static_cast<std::size_t>(tile_columns + 2 * reach) * (tile_rows + 2 * reach);
@@ -411,7 +456,8 @@ void launch_scores(const ScoreJob& job, StreamHandle stream) {
                                static_cast<int>(bytes)),
           "shared memory of coarse scores");
     scores_inside<kTemplates>
-        <<<grid_size(tiles * job.patterns.poses, 1), threads, bytes, stream>>>(job, tiles_across);
+        <<<grid_size(static_cast<std::int64_t>(tiles) * job.patterns.poses, 1), threads, bytes, stream>>>(
+            job, tiles_across, tiles);
     check_launch("coarse scores");
   }
   const std::int64_t all = coarse_places(image.width, image.height);
@@ -439,10 +485,10 @@ void launch_coarse_scores(const CoarsePlane& image, const CoarsePatterns& patter
 
 void launch_coarse_cuts(const CoarsePlanes& planes, int most, std::int32_t* bins, float* cuts,
                         StreamHandle stream) {
-  const std::int64_t tasks = tasks_of(planes);
-  if (tasks == 0) return;
+  const PeakGrid grid(planes);
+  if (grid.all == 0) return;
   fill(bins, 0, sizeof(std::int32_t) * kScoreBins * planes.templates, stream);
-  count_peaks<<<grid_size(tasks, threads), threads, 0, stream>>>(job_of(planes), tasks, bins);
+  count_peaks<<<grid.all, threads, 0, stream>>>(job_of(planes), grid.per_plane, bins);
   check_launch("counting coarse scores");
   find_cuts<<<planes.templates, threads, 0, stream>>>(bins, most, planes.threshold, cuts);
   check_launch("cuts of coarse scores");
@@ -450,12 +496,12 @@ void launch_coarse_cuts(const CoarsePlanes& planes, int most, std::int32_t* bins
 
 void launch_coarse_peaks(const CoarsePlanes& planes, const float* cuts, int first_template, CoarsePeak* peaks,
                          int capacity, std::int32_t* count, StreamHandle stream) {
-  const std::int64_t tasks = tasks_of(planes);
-  if (tasks == 0) return;
+  const PeakGrid grid(planes);
+  if (grid.all == 0) return;
   PeakJob job = job_of(planes);
   job.cuts = cuts, job.first_template = first_template;
   job.peaks = peaks, job.capacity = capacity, job.count = count;
-  find_peaks<<<grid_size(tasks, threads), threads, 0, stream>>>(job, tasks);
+  find_peaks<<<grid.all, threads, 0, stream>>>(job, grid.per_plane);
   check_launch("local maxima of coarse scores");
 }
 

@@ -7,16 +7,20 @@
 namespace dic::kernels {
 namespace {
 
-constexpr int threads = 128, warps = threads / warp_size;
-constexpr int blocks_per_multiprocessor = 3;
-constexpr int bin_count = 256;  // of a byte
+// One thread takes the decisions of a fit while the others wait: the more blocks a multiprocessor has, the
+// better. Short lists are fitted by small blocks.
+constexpr int few_threads = 64, many_threads = 128;
+constexpr int short_list = 1024;                                // pixels
+constexpr int blocks_of(int threads) { return 512 / threads; }  // per multiprocessor; leaves 128 registers
+constexpr int bin_count = 256;                                  // of a byte
 constexpr int most_medians = 2 * pose::kMedianPixels;
-static_assert(PosePixels::kPadding % threads == 0);
+static_assert(PosePixels::kPadding % many_threads == 0);
 
 /// Shared memory of a block for the fit of one candidate, without the grey values.
+template <int kWarps>
 struct Shared {
-  double score_sums[warps][6];
-  double product_sums[warps][pose::kProducts + 1];
+  double score_sums[kWarps][6];
+  double product_sums[kWarps][pose::kProducts + 1];
   double products[pose::kProducts + 1];
   float residuals[most_medians];
   unsigned bins[bin_count];
@@ -86,8 +90,8 @@ __device__ Sampler shifted(const PoseLevel& image, pose::Warp w, double xi, doub
 }
 
 /// Sums of a few floats over the block, as doubles, in `sums` of every thread.
-template <int kCount>
-__device__ void block_sums(const float (&values)[kCount], double (*of_warps)[kCount],
+template <int kWarps, int kCount>
+__device__ void block_sums(const float (&values)[kCount], double (&of_warps)[kWarps][kCount],
                            double (&sums)[kCount]) {
   using Transposed = TransposedSum<kCount>;
   const float sum = Transposed::sum_over_warp(values);
@@ -99,14 +103,19 @@ __device__ void block_sums(const float (&values)[kCount], double (*of_warps)[kCo
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
     sums[k] = 0;
-    for (int w = 0; w < warps; ++w) sums[k] += of_warps[w][k];
+    for (int w = 0; w < kWarps; ++w) sums[k] += of_warps[w][k];
   }
   __syncthreads();
 }
 
 /// One block's fit.
+template <int kThreads>
 class BlockFit {
+  static constexpr int threads = kThreads, warps = kThreads / warp_size;
+
  public:
+  using Shared = kernels::Shared<warps>;
+
   __device__ BlockFit(const PoseLevel& image, const PosePixels& pixels, const PoseTask& task, Shared& shared,
                       float* values)
       : image_(image), pixels_(pixels), task_(task), shared_(shared), values_(values) {}
@@ -310,13 +319,25 @@ class BlockFit {
   float* values_;
 };
 
-__global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
+template <int kThreads>
+__global__ void __launch_bounds__(kThreads, blocks_of(kThreads))
     fit_poses(const __grid_constant__ PoseLevel image, const PosePixels* pixels, const PoseTask* tasks,
               PoseResult* results) {
-  __shared__ Shared shared;
+  __shared__ typename BlockFit<kThreads>::Shared shared;
   extern __shared__ float values[];
   const PoseTask& task = tasks[blockIdx.x];
-  BlockFit(image, pixels[task.pixels], task, shared, values).run(results[blockIdx.x]);
+  BlockFit<kThreads>(image, pixels[task.pixels], task, shared, values).run(results[blockIdx.x]);
+}
+
+template <int kThreads>
+void launch_fits(const PoseLevel& image, const PosePixels* pixels, int most_padded, const PoseTask* tasks,
+                 int count, PoseResult* results, StreamHandle stream) {
+  const std::size_t bytes = sizeof(float) * static_cast<std::size_t>(most_padded);
+  check(cudaFuncSetAttribute(fit_poses<kThreads>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(bytes)),
+        "shared memory of the fits of poses");
+  fit_poses<kThreads><<<grid_size(count, 1), kThreads, bytes, stream>>>(image, pixels, tasks, results);
+  check_launch("fits of poses");
 }
 
 }  // namespace
@@ -326,11 +347,10 @@ int most_pose_pixels() { return 8192; }
 void launch_pose_fits(const PoseLevel& image, const PosePixels* pixels, int most_padded,
                       const PoseTask* tasks, int count, PoseResult* results, StreamHandle stream) {
   if (count == 0) return;
-  const std::size_t bytes = sizeof(float) * static_cast<std::size_t>(most_padded);
-  check(cudaFuncSetAttribute(fit_poses, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "shared memory of the fits of poses");
-  fit_poses<<<grid_size(count, 1), threads, bytes, stream>>>(image, pixels, tasks, results);
-  check_launch("fits of poses");
+  if (most_padded <= short_list)
+    launch_fits<few_threads>(image, pixels, most_padded, tasks, count, results, stream);
+  else
+    launch_fits<many_threads>(image, pixels, most_padded, tasks, count, results, stream);
 }
 
 }  // namespace dic::kernels

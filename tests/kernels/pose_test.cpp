@@ -514,12 +514,14 @@ TEST(PoseFits, AreThoseOfSumsInDouble) {
   std::vector<pose::Warp> starts = {pose::similarity(41.9, 33.2, 0.22, 1.03),
                                     pose::similarity(40.4, 34.6, 0.17, 1.05),
                                     pose::similarity(300, 20, 0, 1)};
-  const FitScene scene(kTruth, 16), large(kTruth, 27);  // 1089 and 3025 pixels
+  // 729, 1089 and 3025 pixels: short lists are fitted by smaller blocks
+  const FitScene small(kTruth, 13), scene(kTruth, 16), large(kTruth, 27);
   for (const pose::Freedom freedom : {pose::Freedom::similarity, pose::Freedom::affine})
     for (const bool is_near : {false, true}) {
       SCOPED_TRACE(testing::Message() << parameters(freedom) << " parameters, near " << is_near);
       const pose::FitPlan plan{
           .freedom = freedom, .is_near = is_near, .most_steps = 10, .tolerance = 0.001, .rim = 22};
+      check_fit(small, kTruth, starts, plan);
       check_fit(scene, kTruth, starts, plan);
       check_fit(large, kTruth, starts, plan);
     }

@@ -15,7 +15,7 @@ using kernels::CoarsePeak;
 using kernels::DeviceBuffer;
 
 constexpr int kMostReach = 48;                             ///< px of a pattern, whose tile a block holds
-constexpr std::size_t kMostScores = std::size_t{1} << 30;  ///< bytes of score planes at the same time
+constexpr std::size_t kMostScores = std::size_t{1} << 31;  ///< bytes of score planes at the same time
 
 template <typename T>
 const T* upload(DeviceBuffer& buffer, const std::vector<T>& values, const kernels::Stream& stream) {

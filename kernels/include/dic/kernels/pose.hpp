@@ -64,6 +64,7 @@ struct CoarseDemands {
 };
 
 /// Places of the score planes: (-1, -1) .. (width, height), by rows; the border decides about local maxima.
+/// At most 2^30.
 inline std::int64_t coarse_places(int width, int height) {
   return static_cast<std::int64_t>(width + 2) * (height + 2);
 }
