@@ -36,10 +36,12 @@ StereoBounds oblique(StereoBounds bounds) {
 /// twice as long. A quarter of the points tells means and scatter less exactly.
 StereoBounds for_small(StereoBounds bounds) {
   constexpr double kPixel = 2, kFewer = 1.6;
+  // Three standard deviations of a mean: 150 microstrain, and 2,000 points whose windows of 25 overlap.
+  constexpr double kMeanOfFew = 50;
   bounds.z_bias *= kPixel * kFewer, bounds.motion_bias *= kPixel * kFewer;
   bounds.z_sd *= kPixel;
   for (double& sd : bounds.motion_sd) sd *= kPixel;
-  bounds.strain_bias *= kFewer, bounds.strain_sd *= kFewer;
+  bounds.strain_bias = kMeanOfFew, bounds.strain_sd *= kFewer;
   bounds.least_scatter = 0.8, bounds.most_scatter = 1.15;
   return bounds;
 }

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <dic/error.hpp>
 #include <filesystem>
 #include <set>
@@ -104,6 +105,33 @@ TEST(RunCase, AWrongTruthBreaksTheBound) {
   const CaseResult result = run_case(suite(), wrong, on_cpu());
   EXPECT_EQ(result.broken.size(), 2U);
   EXPECT_FALSE(result.holds());
+}
+
+TEST(StereoBounds, EachBreaksBeyondItsValueAndWithoutAValue) {
+  const StereoBounds bounds{.z_bias = 1,
+                            .z_sd = 2,
+                            .motion_bias = 1,
+                            .motion_sd = {2, 2, 3},
+                            .strain_bias = 10,
+                            .strain_sd = 100,
+                            .lost = 0.01};
+  StereoMetrics good;
+  good.expected = good.ok = good.points = 1000;
+  for (StereoMetrics::Quantity& quantity : good.quantities) quantity = {0.5, 1.5, 1};
+  EXPECT_TRUE(broken_bounds(bounds, good).empty());
+  const auto broken_with = [&](const auto& change) {
+    StereoMetrics changed = good;
+    change(changed);
+    return broken_bounds(bounds, changed).size();
+  };
+  EXPECT_EQ(broken_with([](StereoMetrics& m) { m.quantities[2].bias = -1.1; }), 1U);
+  EXPECT_EQ(broken_with([](StereoMetrics& m) { m.quantities[5].sd = 3.1; }), 1U);
+  EXPECT_EQ(broken_with([](StereoMetrics& m) { m.quantities[8].sd = NAN; }), 1U);
+  EXPECT_EQ(broken_with([](StereoMetrics& m) { m.quantities[0].scatter = 0.8; }), 1U);
+  EXPECT_EQ(broken_with([](StereoMetrics& m) { m.trace_bias = 21; }), 1U);
+  EXPECT_EQ(broken_with([](StereoMetrics& m) { m.lost = 11; }), 1U);
+  EXPECT_EQ(broken_with([](StereoMetrics& m) { m.wrong = 1; }), 1U);
+  EXPECT_EQ(broken_with([](StereoMetrics& m) { m.expected = 0; }), 1U) << "nothing was measured";
 }
 
 TEST(RunCase, WhatIsHiddenMustNotBeOk) {
