@@ -67,7 +67,7 @@ class Window {
     }
   }
   int radius() const { return radius_; }
-  const Powers& at(int distance) const { return powers_[static_cast<std::size_t>(distance + radius_)]; }
+  const Powers& at(int distance) const { return powers_[distance + radius_]; }
 
  private:
   int radius_;
