@@ -59,7 +59,7 @@ kernels::GridPoints DevicePoints::points() const {
 
 DeviceReference::DeviceReference(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
                                  const PositionsMemory* positions, const RefineOptions& options,
-                                 ImageAccess& access, ObjectPool<ReferenceMemory>::Handle memory,
+                                 ImageAccess& access, core::ObjectPool<ReferenceMemory>::Handle memory,
                                  const kernels::Stream& stream)
     : frame_(std::move(frame)),
       access_(access),

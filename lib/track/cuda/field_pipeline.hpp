@@ -66,7 +66,7 @@ class FieldPipeline {
   kernels::Event made_;
   kernels::DeviceBuffer workspace_;
   PositionsMemory positions_;
-  ObjectPool<FieldMemory> memory_;
+  core::ObjectPool<FieldMemory> memory_;
   FieldBlocks blocks_;
   std::future<void> first_memory_;  ///< ready when the pools have memory of a field
   core::Worker worker_;             ///< the last member, so that it ends first

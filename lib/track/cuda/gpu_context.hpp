@@ -60,7 +60,7 @@ class GpuContext {
   HaloEvents halo_;
   FrameUpload upload_;
   std::array<kernels::Stopwatch, 2> part_time_;
-  ObjectPool<ReferenceMemory> reference_memory_;
+  core::ObjectPool<ReferenceMemory> reference_memory_;
   std::set<std::string> variants_;
 };
 

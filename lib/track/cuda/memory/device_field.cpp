@@ -108,7 +108,7 @@ std::shared_ptr<std::byte> FieldBlocks::lend(Handle block) {
           }};
 }
 
-DeviceField::DeviceField(std::shared_ptr<const Grid> grid, ObjectPool<FieldMemory>::Handle memory,
+DeviceField::DeviceField(std::shared_ptr<const Grid> grid, core::ObjectPool<FieldMemory>::Handle memory,
                          FieldBlocks blocks, core::ThreadPool& pool)
     : grid_(std::move(grid)),
       memory_(std::move(memory)),
