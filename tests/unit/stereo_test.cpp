@@ -327,6 +327,40 @@ TEST(CalibrationErrors, AreThoseOfPerturbedCalibrations) {
   }
 }
 
+/// A rig whose base is too long by a factor makes everything too long by it.
+TEST(CalibrationErrors, OfTheBaseAreThoseOfTheScale) {
+  constexpr double kScale = 1e-3;
+  CameraRig rig = rig_of(25);
+  const Pair first = pair_of(rig, plane(about_x(10), {}), 41),
+             second = pair_of(rig, plane(about_x(10), {1, -0.7, 1.5}), 43);
+  {
+    StereoTracker unknown(options_of(), rig, first.left, first.right);
+    const StereoFrame frame = unknown.track(second.left, second.right);
+    for (const float sigma : frame.field.stereo.calibration_sigma_w) ASSERT_TRUE(std::isnan(sigma));
+  }
+  rig.covariance.assign(900, 0);
+  const auto& base = rig.cameras[1].translation_mm;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) rig.covariance[30 * (27 + i) + 27 + j] = kScale * kScale * base[i] * base[j];
+  StereoTracker tracker(options_of(), rig, first.left, first.right);
+  const StereoFrame frame = tracker.track(second.left, second.right);
+  const StereoField& s = frame.field.stereo;
+  int points = 0;
+  for (std::size_t k = 0; k < s.x.size(); ++k) {
+    if (frame.field.status[k] != Status::ok) {
+      continue;
+    }
+    ++points;
+    ASSERT_NEAR(s.calibration_sigma_x[k], kScale * std::abs(s.x[k]), 1e-5);
+    ASSERT_NEAR(s.calibration_sigma_y[k], kScale * std::abs(s.y[k]), 1e-5);
+    ASSERT_NEAR(s.calibration_sigma_z[k], kScale * std::abs(s.z[k]), 1e-5);
+    ASSERT_NEAR(s.calibration_sigma_u[k], kScale * std::abs(s.u[k]), 1e-5);
+    ASSERT_NEAR(s.calibration_sigma_v[k], kScale * std::abs(s.v[k]), 1e-5);
+    ASSERT_NEAR(s.calibration_sigma_w[k], kScale * std::abs(s.w[k]), 1e-5);
+  }
+  EXPECT_GT(points, 300);
+}
+
 /// order 2.
 TEST(Stereo, APlaneThatMovesIsMeasuredAsWellAsPredicted) {
   const CameraRig rig = rig_of(25);
