@@ -15,6 +15,7 @@
 
 #include "core/parallel.hpp"
 #include "stereo/axes.hpp"
+#include "stereo/calibration_errors.hpp"
 #include "stereo/curved_match.hpp"
 #include "stereo/epipolar_check.hpp"
 #include "stereo/geometry.hpp"
@@ -112,6 +113,7 @@ class Surface {
           ImageView left, core::ThreadPool& pool)
       : options_(options),
         geometry_(rig),
+        calibration_(rig),
         grid_(std::move(grid)),
         pool_(pool),
         subsets_(subsets_of(options.track)),
@@ -150,6 +152,7 @@ class Surface {
   /// The shape in the references with another rig.
   StereoFrame reference_with(const CameraRig& rig) {
     geometry_ = Geometry(rig);
+    calibration_ = CalibrationErrors(rig);
     axes_ = {};
     return reference(std::move(*right_reference_), right_subsets_.order);
   }
@@ -192,8 +195,9 @@ class Surface {
 
   /// What later frames need of a point in the references.
   struct PointBefore {
-    Eigen::Matrix<double, 3, 2> from_right = Eigen::Matrix<double, 3, 2>::Zero();  ///< mm per px
-    Eigen::Matrix3d covariance = Eigen::Matrix3d::Zero();                          ///< mm^2
+    FromPixels from_px = FromPixels::Zero();                                       ///< mm per px
+    Eigen::Matrix3d covariance = Eigen::Matrix3d::Zero();                          ///< mm^2, by the noise
+    Eigen::Vector3f calibration_sigma = Eigen::Vector3f::Constant(kMissingFloat);  ///< mm
   };
 
   StereoFrame reference_in_axes() {
@@ -209,14 +213,18 @@ class Surface {
       const SurfacePoint point = meet({node(k), seen(match, k)});
       if (!store_match(frame.field, k, point, scratch)) return;
       positions_[k] = point.meeting.position;
-      before_[k] = {point.meeting.from_px.rightCols<2>(),
-                    point.meeting.from_px * point.pixels * point.meeting.from_px.transpose()};
+      before_[k].from_px = point.meeting.from_px;
+      before_[k].covariance = point.meeting.from_px * point.pixels * point.meeting.from_px.transpose();
+      if (calibration_.are_known())
+        before_[k].calibration_sigma =
+            calibration_.sigmas(from_rig(positions_[k], point.meeting.from_px)).cast<float>();
       store_position(frame.field.stereo, k);
       incidence_[k] = match.neighbours.is_known[k] ? incidence_of(point) : kMissingFloat;
       if (incidence_[k] > kSteepest) frame.field.status[k] = Status::low_correlation;
       for (NodeValues<double>* zero : {&frame.field.u, &frame.field.v}) (*zero)[k] = 0;
       for (NodeValues<float>* zero : {&frame.field.sigma_u, &frame.field.sigma_v}) (*zero)[k] = 0;
       store_displacement(frame.field, k, Eigen::Vector3d::Zero(), PointCovariance::Zero());
+      store_calibration_sigma(frame.field.stereo, k, point.meeting);
     });
     for_each_node([&](std::size_t k) {
       if (has_values(frame.field.status[k]) && std::isnan(incidence_[k]) && is_beside_steep(k))
@@ -244,6 +252,7 @@ class Surface {
     const SurfacePoint now = meet({seen(left, k), seen(right, k)});
     if (!store_match(field, k, now, scratch)) return;
     store_position(field.stereo, k);
+    store_calibration_sigma(field.stereo, k, now.meeting);
     scratch.displacements[k] = now.meeting.position - positions_[k];
     const SharedNoise of_left(now.left), of_right(now.right), of_before(seen(*right_reference_, k));
     const Eigen::Matrix2d right_across = common_part(of_right, of_before);
@@ -324,7 +333,8 @@ class Surface {
     Eigen::Matrix<double, 6, 6> errors;
     errors.topLeftCorner<3, 3>() = from_px * pixels * from_px.transpose();
     errors.bottomRightCorner<3, 3>() = before.covariance;
-    errors.topRightCorner<3, 3>() = from_px * across.rightCols<2>() * before.from_right.transpose();
+    errors.topRightCorner<3, 3>() =
+        from_px * across.rightCols<2>() * before.from_px.rightCols<2>().transpose();
     errors.bottomLeftCorner<3, 3>() = errors.topRightCorner<3, 3>().transpose();
     return errors;
   }
@@ -336,8 +346,11 @@ class Surface {
     StereoField& stereo = frame.field.stereo;
     for (auto* values : {&stereo.x, &stereo.y, &stereo.z, &stereo.u, &stereo.v, &stereo.w})
       *values = NodeValues<double>(nodes, kMissing);
-    for (auto* values : {&stereo.sigma_x, &stereo.sigma_y, &stereo.sigma_z, &stereo.sigma_u, &stereo.sigma_v,
-                         &stereo.sigma_w, &stereo.epipolar, &stereo.reprojection, &stereo.incidence})
+    for (auto* values :
+         {&stereo.sigma_x, &stereo.sigma_y, &stereo.sigma_z, &stereo.sigma_u, &stereo.sigma_v,
+          &stereo.sigma_w, &stereo.epipolar, &stereo.reprojection, &stereo.incidence,
+          &stereo.calibration_sigma_x, &stereo.calibration_sigma_y, &stereo.calibration_sigma_z,
+          &stereo.calibration_sigma_u, &stereo.calibration_sigma_v, &stereo.calibration_sigma_w})
       *values = NodeValues<float>(nodes, kMissingFloat);
     for (std::size_t k = 0; k < nodes; ++k) {
       frame.field.zncc[k] = std::min(left.field().zncc[k], right.field().zncc[k]);
@@ -384,6 +397,21 @@ class Surface {
 
   static float sigma_of(double variance) { return static_cast<float>(std::sqrt(std::max(variance, 0.0))); }
 
+  /// How a position in the axes of the measurement changes with the calibration; the axes stay.
+  FromRig from_rig(const Eigen::Vector3d& position, const FromPixels& from_px) const {
+    return calibration_.from_rig(axes_.rotation.transpose() * position + axes_.origin, from_px);
+  }
+
+  /// Stores what the calibration does to a displacement.
+  void store_calibration_sigma(StereoField& stereo, std::size_t k, const Meeting& now) const {
+    if (!calibration_.are_known()) return;
+    const Eigen::Vector3d sigma = calibration_.sigmas(from_rig(now.position, now.from_px) -
+                                                      from_rig(positions_[k], before_[k].from_px));
+    stereo.calibration_sigma_u[k] = static_cast<float>(sigma.x());
+    stereo.calibration_sigma_v[k] = static_cast<float>(sigma.y());
+    stereo.calibration_sigma_w[k] = static_cast<float>(sigma.z());
+  }
+
   /// Stores the position in the references, which is that of every frame.
   void store_position(StereoField& stereo, std::size_t k) const {
     const Eigen::Vector3d& position = positions_[k];
@@ -391,6 +419,9 @@ class Surface {
     stereo.x[k] = position.x(), stereo.y[k] = position.y(), stereo.z[k] = position.z();
     stereo.sigma_x[k] = sigma_of(covariance(0, 0)), stereo.sigma_y[k] = sigma_of(covariance(1, 1));
     stereo.sigma_z[k] = sigma_of(covariance(2, 2));
+    const Eigen::Vector3f& calibration = before_[k].calibration_sigma;
+    stereo.calibration_sigma_x[k] = calibration.x(), stereo.calibration_sigma_y[k] = calibration.y();
+    stereo.calibration_sigma_z[k] = calibration.z();
   }
 
   static void store_displacement(Field& field, std::size_t k, const Eigen::Vector3d& displacement,
@@ -452,12 +483,15 @@ class Surface {
       (*values)[k] = kMissing;
     for (auto* values :
          {&field.zncc, &field.sigma_u, &field.sigma_v, &stereo.sigma_x, &stereo.sigma_y, &stereo.sigma_z,
-          &stereo.sigma_u, &stereo.sigma_v, &stereo.sigma_w, &stereo.epipolar, &stereo.reprojection})
+          &stereo.sigma_u, &stereo.sigma_v, &stereo.sigma_w, &stereo.epipolar, &stereo.reprojection,
+          &stereo.calibration_sigma_x, &stereo.calibration_sigma_y, &stereo.calibration_sigma_z,
+          &stereo.calibration_sigma_u, &stereo.calibration_sigma_v, &stereo.calibration_sigma_w})
       (*values)[k] = kMissingFloat;
   }
 
   StereoOptions options_;
   Geometry geometry_;
+  CalibrationErrors calibration_;
   Axes axes_;
   std::shared_ptr<const Grid> grid_;
   core::ThreadPool& pool_;

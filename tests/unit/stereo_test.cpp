@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <Eigen/Geometry>
 #include <Eigen/QR>
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include <random>
 
 #include "run/frame_pairs.hpp"
+#include "stereo/calibration_errors.hpp"
 #include "stereo/curved_match.hpp"
 
 // Measures surfaces of known shape and motion: exact rays of two cameras meet a surface whose texture is a
@@ -249,6 +251,114 @@ TEST(BendResponse, IsThatOfTheFitAlsoAtTheBorderAndForDeepImages) {
             << "node " << k << ", subset " << size;
       }
     }
+}
+
+/// A rig whose parameters differ by `change`, in the order of rig_parameter_names().
+CameraRig changed(CameraRig rig, const Eigen::VectorXd& change) {
+  for (int k = 0; k < 2; ++k) {
+    Lens& lens = *rig.cameras[k].camera.lens;
+    int i = 12 * k;
+    for (double* value : {&lens.fx, &lens.fy, &lens.cx, &lens.cy, &lens.k1, &lens.k2, &lens.p1, &lens.p2,
+                          &lens.k3, &lens.k4, &lens.k5, &lens.k6})
+      *value += change[i++];
+  }
+  RigCamera& right = rig.cameras[1];
+  const Eigen::Vector3d turn = change.segment<3>(24);
+  const Eigen::Matrix3d exponential =
+      Eigen::AngleAxisd(turn.norm(), turn.stableNormalized()).toRotationMatrix();
+  using Rows = Eigen::Matrix<double, 3, 3, Eigen::RowMajor>;
+  Eigen::Map<Rows> rotation(right.rotation.data());
+  rotation = (exponential * rotation).eval();
+  for (int i = 0; i < 3; ++i) right.translation_mm[i] += change[27 + i];
+  return rig;
+}
+
+CameraRig distorting_rig() {
+  CameraRig rig = rig_of(25);
+  for (RigCamera& camera : rig.cameras) {
+    Lens& lens = *camera.camera.lens;
+    lens.k1 = -0.2, lens.k2 = 0.3, lens.p1 = 0.002, lens.p2 = -0.003, lens.k3 = 0.1, lens.k4 = 0.05;
+    lens.fy += 15, lens.cx += 4;
+  }
+  return rig;
+}
+
+TEST(CalibrationErrors, AreThoseOfPerturbedCalibrations) {
+  using Eigen::Vector4d;
+  CameraRig rig = distorting_rig();
+  std::mt19937 random(9);
+  std::normal_distribution<double> normal(0, 1);
+  Eigen::VectorXd sd(30);
+  sd << 0.5, 0.5, 0.4, 0.4, 2e-3, 1e-2, 1e-4, 1e-4, 1e-2, 1e-3, 0, 0, 0.5, 0.5, 0.4, 0.4, 2e-3, 1e-2, 1e-4,
+      1e-4, 1e-2, 1e-3, 0, 0, 1e-4, 2e-4, 1e-4, 0.02, 0.01, 0.03;
+  const Eigen::MatrixXd mixing =
+      Eigen::MatrixXd::Identity(30, 30) +
+      0.2 * Eigen::MatrixXd::NullaryExpr(30, 30, [&](Eigen::Index) { return normal(random); });
+  const Eigen::MatrixXd factor = sd.asDiagonal() * mixing, covariance = factor * factor.transpose();
+  rig.covariance.assign(covariance.data(), covariance.data() + covariance.size());
+
+  const stereo::Geometry geometry(rig);
+  const stereo::CalibrationErrors errors(rig);
+  ASSERT_TRUE(errors.are_known());
+  const Eigen::Vector3d before(20, -15, 290), after(21, -13, 294);
+  const auto meet = [&](const stereo::Geometry& with, const Eigen::Vector3d& position, const Vector4d& px) {
+    const Eigen::Vector2d l = geometry.project_left(position), r = geometry.project_right(position);
+    return with.meet(with.left(l.x(), l.y()), with.right(r.x(), r.y()), px);
+  };
+  const Vector4d exact_left(0, 0, 0.01, 0.01), all(0.01, 0.01, 0.02, 0.01);
+  const stereo::FromRig of_before = errors.from_rig(before, meet(geometry, before, exact_left).from_px),
+                        of_after = errors.from_rig(after, meet(geometry, after, all).from_px);
+  const Eigen::Vector3d position = errors.sigmas(of_before),
+                        displacement = errors.sigmas(of_after - of_before);
+
+  Eigen::Vector3d positions = Eigen::Vector3d::Zero(), displacements = Eigen::Vector3d::Zero();
+  constexpr int kDraws = 1500;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const Eigen::VectorXd z = Eigen::VectorXd::NullaryExpr(30, [&](Eigen::Index) { return normal(random); });
+    const stereo::Geometry other(changed(rig, factor * z));
+    const Eigen::Vector3d first = meet(other, before, exact_left).position - before;
+    positions += first.cwiseAbs2();
+    displacements += (meet(other, after, all).position - after - first).cwiseAbs2();
+  }
+  positions = (positions / kDraws).cwiseSqrt(), displacements = (displacements / kDraws).cwiseSqrt();
+  for (int axis = 0; axis < 3; ++axis) {
+    EXPECT_NEAR(position[axis], positions[axis], 0.06 * positions[axis]) << axis;
+    EXPECT_NEAR(displacement[axis], displacements[axis], 0.06 * displacements[axis]) << axis;
+  }
+}
+
+/// A rig whose base is too long by a factor makes everything too long by it.
+TEST(CalibrationErrors, OfTheBaseAreThoseOfTheScale) {
+  constexpr double kScale = 1e-3;
+  CameraRig rig = rig_of(25);
+  const Pair first = pair_of(rig, plane(about_x(10), {}), 41),
+             second = pair_of(rig, plane(about_x(10), {1, -0.7, 1.5}), 43);
+  {
+    StereoTracker unknown(options_of(), rig, first.left, first.right);
+    const StereoFrame frame = unknown.track(second.left, second.right);
+    for (const float sigma : frame.field.stereo.calibration_sigma_w) ASSERT_TRUE(std::isnan(sigma));
+  }
+  rig.covariance.assign(900, 0);
+  const auto& base = rig.cameras[1].translation_mm;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) rig.covariance[30 * (27 + i) + 27 + j] = kScale * kScale * base[i] * base[j];
+  StereoTracker tracker(options_of(), rig, first.left, first.right);
+  const StereoFrame frame = tracker.track(second.left, second.right);
+  const StereoField& s = frame.field.stereo;
+  int points = 0;
+  for (std::size_t k = 0; k < s.x.size(); ++k) {
+    if (frame.field.status[k] != Status::ok) {
+      continue;
+    }
+    ++points;
+    ASSERT_NEAR(s.calibration_sigma_x[k], kScale * std::abs(s.x[k]), 1e-5);
+    ASSERT_NEAR(s.calibration_sigma_y[k], kScale * std::abs(s.y[k]), 1e-5);
+    ASSERT_NEAR(s.calibration_sigma_z[k], kScale * std::abs(s.z[k]), 1e-5);
+    ASSERT_NEAR(s.calibration_sigma_u[k], kScale * std::abs(s.u[k]), 1e-5);
+    ASSERT_NEAR(s.calibration_sigma_v[k], kScale * std::abs(s.v[k]), 1e-5);
+    ASSERT_NEAR(s.calibration_sigma_w[k], kScale * std::abs(s.w[k]), 1e-5);
+  }
+  EXPECT_GT(points, 300);
 }
 
 /// order 2.

@@ -51,6 +51,10 @@ struct StereoField {
   NodeValues<double> u, v, w;                   ///< its displacement, mm
   NodeValues<float> sigma_x, sigma_y, sigma_z;  ///< predicted standard deviations from the noise, mm
   NodeValues<float> sigma_u, sigma_v, sigma_w;  ///< the same for the displacement, mm
+  /// Predicted standard deviations of position and displacement from the calibration alone, mm: an error
+  /// that is common to all points. NaN if the calibration has no covariance.
+  NodeValues<float> calibration_sigma_x, calibration_sigma_y, calibration_sigma_z;
+  NodeValues<float> calibration_sigma_u, calibration_sigma_v, calibration_sigma_w;
   /// Distance of the point in the right image from the epipolar line of the point in the left image, with a
   /// sign, px of the right image.
   NodeValues<float> epipolar;
