@@ -192,7 +192,7 @@ def test_synth(program, tmp_path):
     x, y = 90 - 47.5, 10 - 31.5
     assert float(made.u[1].sel(x=90, y=10)) == pytest.approx(np.cos(angle) * x - np.sin(angle) * y - x)
     with pytest.raises(dic.UsageError):
-        dic.synth(bits=12)
+        dic.synth(bits=10)
 
 
 def test_info():
