@@ -134,7 +134,7 @@ struct SynthFaults {
   bool two_valued = false;  ///< grey of half of the range and more is white, the rest black
   double pedestal = 0;      ///< added to every value of the file, which is limited by the bits
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
+  DIC_API std::vector<std::string> validate() const;
 };
 
 struct SynthOptions {
