@@ -13,7 +13,8 @@ namespace dic::validation {
 namespace {
 
 constexpr double kSteepest = 60;  // degrees; points seen more obliquely need not be found
-constexpr double kGrossMm = 0.1;  // an ok point off by more, and by more than kSigmas sigma, is wrong
+constexpr double kGrossMm =
+    0.1;  // an ok point off by more, and by more than kSigmas sigma, is wrong, or one without sigma
 constexpr double kMicro = 1e6, kMicrometres = 1e3;
 
 using Values = std::array<double, kStereoQuantities.size()>;
@@ -98,7 +99,7 @@ class StereoJudge {
     for (std::size_t q = 0; q < kStereoLengths; ++q) {
       const auto [value, sigma] = measured(field_, q, k);
       const double error = std::abs(value - truth_[k].values[q]);
-      if (error > kGrossMm && error > kSigmas * sigma) return true;
+      if (!(sigma > 0) || (error > kGrossMm && error > kSigmas * sigma)) return true;
     }
     return false;
   }
