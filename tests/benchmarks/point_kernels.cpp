@@ -148,7 +148,7 @@ void add_verdicts(const Collect& collect, const std::shared_ptr<const Frame>& fr
                                   frame->state.height, frame->workspace.data(), handle);
   });
   collect("noise", [=] {
-    kernels::launch_estimate_noise(points, frame->tracked.data(), {}, radius, frame->noise.data(), nullptr,
+    kernels::launch_estimate_noise(points, frame->tracked.data(), {}, radius, frame->noise.data(),
                                    frame->workspace.data(), handle);
   });
   collect("field", [=] {
