@@ -181,7 +181,9 @@ class Stages {
     auto* rest = static_cast<std::uint32_t*>(rest_.data()) + layout_.origin();
     auto* range = static_cast<kernels::GreyRange*>(range_.data());
     kernels::launch_reference_pixels(reference_, {}, interpolation, {pixels, rest}, range, stream_.handle());
-    return {pixels, rest, range, layout_};
+    kernels::RefineReference all;
+    all.pixels = pixels, all.rest = rest, all.range = range, all.layout = layout_;
+    return all;
   }
 
   /// All that iterations of a setting need.
