@@ -55,7 +55,7 @@ LiveOptions live_options(const Json& asked) {
   return options;
 }
 
-/// What must be right to look at cameras: the calibration is not needed yet.
+/// The options for looking at cameras, which needs no calibration yet; the others are checked as they are.
 LiveOptions without_calibration(LiveOptions options) {
   options.stereo = {};
   options.calibration = options.right_camera.empty() ? "" : "given later";

@@ -55,7 +55,7 @@ class CameraRun {
   Json progress(std::int64_t from) const;
   /// The newest image of the camera, the left one of two; null before the first one.
   std::shared_ptr<const Image> image() const;
-  /// That of the right camera; null with one camera.
+  /// The picture of the right camera; null with one camera.
   std::shared_ptr<const Image> right_image() const;
   /// Throws UsageError before the first one.
   LiveField field() const;

@@ -31,7 +31,7 @@ class Meter {
   std::string device() const;
   std::string device_reason() const;
   std::vector<std::string> kernels() const;
-  /// What measures pairs; null with one camera.
+  /// The tracker that measures pairs; null with one camera.
   const StereoTracker* of_pairs() const { return std::get_if<StereoTracker>(&tracker_); }
   /// Throws UsageError if a size or type differs from the reference, DeviceError.
   Measured measure(const CameraFrame& frame);

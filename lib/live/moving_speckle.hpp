@@ -33,7 +33,7 @@ class MovingSpeckle {
   /// Pixels of a frame: u8.
   const Image& frame(std::int64_t id) const { return states_[static_cast<std::size_t>(state_of(id))]; }
 
- private:
+  /// The images and their motion, one for each state.
   static SynthOptions scene(Size size) {
     SynthOptions options;
     options.size = size;
@@ -51,6 +51,7 @@ class MovingSpeckle {
     return options;
   }
 
+ private:
   std::vector<Image> states_;
 };
 

@@ -15,8 +15,8 @@
 
 namespace dic::run {
 
-/// What a later run needs to continue a result: the log of the frames in it, and the state from which the
-/// next one is measured. Summary: as of FrameLog.
+/// Files that a later run needs to continue a result: the log of the frames in it, and the state from which
+/// the next one is measured. Summary: as of FrameLog.
 template <typename Summary>
 class Journal {
  public:
@@ -38,7 +38,7 @@ class Journal {
   /// Waits for the sync; removes the state unless the run goes on later. Throws FileError.
   void finish(bool goes_on);
 
-  /// What a run noted. Throws FileError if its log cannot be read.
+  /// Reads what a run noted. Throws FileError if its log cannot be read.
   static Log::Contents read(const std::filesystem::path& folder);
   /// State from which the frame after this one is measured; empty if it is unknown.
   static std::vector<std::byte> state_after(const std::filesystem::path& folder, std::int64_t frame);

@@ -25,7 +25,7 @@
 
 namespace dic::run {
 
-/// What happens to an earlier result in the folder of a job.
+/// Returns what happens to an earlier result in the folder of a job.
 OutputFolder::Earlier earlier_of(const TrackJob& job);
 
 /// Chooses the frames of `Pictures::some`: counted back from the last of `count` frames, every fifth, or

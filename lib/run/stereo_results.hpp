@@ -33,7 +33,7 @@ class StereoResults {
   /// Throws FileError under the conditions of OutputFolder.
   explicit StereoResults(const StereoJob& job);
 
-  /// What an earlier run has done, if TrackJob::resume asks to continue one. Throws FileError.
+  /// Returns what an earlier run has done, if TrackJob::resume asks to continue one. Throws FileError.
   std::optional<StereoLog::Contents> earlier() const;
   /// True if the earlier run was complete.
   bool earlier_is_complete() const { return folder_.resumed_is_complete(); }

@@ -61,17 +61,7 @@ enum class Turning : std::uint8_t { at_once, slowly };
 /// its edges.
 live::MovingSpeckle moving_speckle(Size size, Turning turning) {
   if (turning == Turning::at_once) return live::MovingSpeckle(size);
-  SynthOptions options;
-  options.size = size;
-  options.noise = 1;
-  options.blob_sigma = 2;
-  options.motion.kind = MotionKind::affine;
-  options.motion.u = 3;
-  options.motion.v = -1.5;
-  options.motion.ux = 0.01;
-  options.motion.vy = -0.003;
-  options.motion.cx = size.width / 2.0;
-  options.motion.cy = size.height / 2.0;
+  SynthOptions options = live::MovingSpeckle::scene(size);
   options.amounts.clear();
   for (int state = 0; state < live::MovingSpeckle::kStates; ++state)
     options.amounts.push_back(0.5 - 0.5 * std::cos(std::numbers::pi * live::MovingSpeckle::amount_of(state)));

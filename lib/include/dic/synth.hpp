@@ -115,7 +115,7 @@ enum class Measurable : std::uint8_t {
   maybe = 2
 };
 
-/// What prints, cameras and files do to images beside noise.
+/// Faults of prints, cameras and files that change images beside noise.
 struct SynthFaults {
   /// Distance, px, at which the texture repeats itself along both axes, as a rolled or tiled print; 0 =
   /// never.
