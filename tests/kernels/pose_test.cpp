@@ -489,7 +489,7 @@ double naive_structure(const FitScene& scene, const pose::Fit& fit) {
     const double q = residual(k) / limit, rest = std::max(0.0, 1 - q * q), weight = rest * rest;
     const double gx = value(k, 0.5, 0) - value(k, -0.5, 0), gy = value(k, 0, 0.5) - value(k, 0, -0.5);
     const double tx = scene.tx[k], ty = scene.ty[k];
-    if (weight == 0) continue;
+    if (weight == 0 || std::isnan(gx + gy)) continue;  // half a pixel further is outside
     tt += weight * (tx * tx + ty * ty), ii += weight * (gx * gx + gy * gy),
         ti += weight * (tx * gx + ty * gy);
   }
