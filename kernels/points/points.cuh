@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/kernels/points.hpp>
+#include <dic/shared/departure_rules.hpp>
 #include <dic/shared/trust_rules.hpp>
 
 #include "common/launch.cuh"
@@ -30,6 +31,16 @@ struct FramePoints {
   DIC_HOST_DEVICE bool trackable(Index i) const { return grid.subsets[i].status == Status::ok; }
   DIC_HOST_DEVICE int x(Index i) const { return grid.x[i]; }
   DIC_HOST_DEVICE int y(Index i) const { return grid.y[i]; }
+  DIC_HOST_DEVICE Size image() const { return grid.image; }
+  DIC_HOST_DEVICE track::SubsetBox box(Index i) const {
+    const PreparedSubset& s = grid.subsets[i];
+    return {s.x + s.left, s.x + s.right, s.y + s.top, s.y + s.bottom};
+  }
+  DIC_HOST_DEVICE Index measured_towards(Index i, track::Direction towards) const {
+    return track::trusted_towards(grid.nx, grid.ny, grid.point_at, grid.node_of[i], towards,
+                                  track::kDepartureReach,
+                                  [this](Index n) { return status(n) == Status::ok; });
+  }
   template <typename Visit>
   DIC_HOST_DEVICE void for_each_neighbour(Index i, Visit&& visit) const {
     track::for_each_neighbour(grid.nx, grid.ny, grid.point_at, grid.node_of[i], visit);

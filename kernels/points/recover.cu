@@ -45,14 +45,17 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    tasks_from_starts(const __grid_constant__ FramePoints points, const PointStart* starts,
-                      const __grid_constant__ ScoreRange scores, int order,
+    tasks_from_starts(const __grid_constant__ FramePoints points, TrackedPoint* tracked,
+                      const PointStart* starts, const __grid_constant__ ScoreRange scores, int order,
                       const __grid_constant__ TaskList list) {
   for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
-    const float score = exists ? starts[i].score : -1;
-    const bool selected = exists && score >= scores.least && score < scores.below &&
-                          points.status(i) != Status::ok && points.status(i) != Status::flat &&
-                          points.trackable(i);
+    const bool is_lost =
+        exists && points.status(i) != Status::ok && points.status(i) != Status::flat && points.trackable(i);
+    const bool has_left = is_lost && !scores.departed_too && track::has_surely_left(points, i);
+    // Other threads may read this status meanwhile: with either value the point is not measured.
+    if (has_left) tracked[i].result.status = Status::out_of_image;
+    const float score = is_lost ? starts[i].score : -1;
+    const bool selected = is_lost && !has_left && score >= scores.least && score < scores.below;
     RefineTask task;
     if (selected) task = task_from(i, starts[i], order);
     append_task(selected, task, list);
@@ -117,14 +120,14 @@ void launch_initial_tasks(const GridPoints& points, const PointStart* starts, fl
   check_launch(describe_points("points before the refinement", n));
 }
 
-void launch_tasks_from_starts(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
+void launch_tasks_from_starts(const GridPoints& points, TrackedPoint* tracked, const PointStart* starts,
                               const ScoreRange& scores, int order, const TaskList& tasks,
                               StreamHandle stream) {
   clear(tasks.count, stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
-  tasks_from_starts<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, starts,
-                                                                               scores, order, tasks);
+  tasks_from_starts<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, tracked,
+                                                                               starts, scores, order, tasks);
   check_launch(describe_points("selecting starts", n));
 }
 

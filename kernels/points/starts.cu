@@ -3,9 +3,14 @@
 namespace dic::kernels {
 namespace {
 
+/// True if the point left the image in the last frame. last.tracked: null if there was none.
+__device__ bool has_left(const FramePoints& last, std::int32_t i) {
+  return last.tracked && last.status(i) == Status::out_of_image;
+}
+
 __global__ void __launch_bounds__(point_threads)
     start_from_last(const __grid_constant__ FramePoints last, PointStart* starts,
-                    const __grid_constant__ PointList without) {
+                    const __grid_constant__ PointList without, std::int32_t* departed) {
   for_each_warp_of_points(last.grid.own, [&](std::int32_t i, bool exists) {
     const bool trackable = exists && last.trackable(i);
     const std::int32_t from = trackable && last.tracked ? track::start_source(last, i) : -1;
@@ -15,6 +20,10 @@ __global__ void __launch_bounds__(point_threads)
       start = {shape.u, shape.v, shape.rest, -1};
     }
     if (trackable && from < 0) append(without, i);
+    if (trackable && has_left(last, i)) {
+      count_up(departed);
+      if (from < 0) count_up(departed + 1);
+    }
     store_together(starts, exists ? i : -1, start);
   });
 }
@@ -79,10 +88,12 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    list_lost(const __grid_constant__ GridPoints points, const PointStart* starts, float least,
-              const __grid_constant__ PointList lost) {
-  for_each_point(points.own, [&](std::int32_t i) {
-    if (points.subsets[i].status == Status::ok && starts[i].score < least) append(lost, i);
+    list_lost(const __grid_constant__ FramePoints last, const PointStart* starts, float least,
+              const __grid_constant__ PointList lost, std::int32_t* departed) {
+  for_each_point(last.grid.own, [&](std::int32_t i) {
+    if (!last.trackable(i) || starts[i].score >= least) return;
+    append(lost, i);
+    if (has_left(last, i)) count_up(departed);
   });
 }
 
@@ -96,11 +107,13 @@ __global__ void __launch_bounds__(point_threads)
 }  // namespace
 
 void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
-                             const PointList& without, StreamHandle stream) {
+                             const PointList& without, std::int32_t* departed, StreamHandle stream) {
   clear(without.count, stream);
+  fill(departed, 0, 2 * sizeof(*departed), stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
-  start_from_last<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, last}, starts, without);
+  start_from_last<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, last}, starts, without,
+                                                                             departed);
   check_launch(describe_points("starts from the frame before", n));
 }
 
@@ -149,12 +162,15 @@ void launch_take_peaks(const std::int32_t* list, const SearchWindows& windows, c
   check_launch(describe_points("taking peaks", n));
 }
 
-void launch_list_lost_starts(const GridPoints& points, const PointStart* starts, float least,
-                             const PointList& lost, StreamHandle stream) {
+void launch_list_lost_starts(const GridPoints& points, const TrackedPoint* last, const PointStart* starts,
+                             float least, const PointList& lost, std::int32_t* departed,
+                             StreamHandle stream) {
   clear(lost.count, stream);
+  clear(departed, stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
-  list_lost<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, starts, least, lost);
+  list_lost<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, last}, starts, least, lost,
+                                                                       departed);
   check_launch(describe_points("listing lost starts", n));
 }
 

@@ -78,11 +78,17 @@ double quantile(std::vector<double> values, double share) {
                          values.size() - 1)];
 }
 
+struct Load {
+  double rate;  ///< frames per second
+  int step, frames;
+};
+
 /// margin: border of the image that is not measured, px.
-void measure(const live::MovingSpeckle& speckle, const char* turning, int margin, double rate, int step) {
-  constexpr int kFrames = 2000, kWarm = 100;
+void measure(const live::MovingSpeckle& speckle, const char* turning, int margin, const Load& load) {
+  constexpr int kWarm = 100;  // frames that are not counted
+  std::printf("turning %s, margin %d px: measuring %d frames\n", turning, margin, load.frames);
   TrackJob job;
-  job.options.step = step;
+  job.options.step = load.step;
   const Size image = speckle.frame(0).size();
   job.roi.rect = {margin, margin, image.width - 2 * margin, image.height - 2 * margin};
   job.pictures = Pictures::none;
@@ -90,9 +96,9 @@ void measure(const live::MovingSpeckle& speckle, const char* turning, int margin
   LiveOptions options;
   options.camera = "memory";
   options.drop = DropPolicy::never;
-  options.until_frames = kFrames;
+  options.until_frames = load.frames;
   LiveStream stream(job, options, [&](const std::string&, const CameraSettings&) {
-    return std::make_unique<MemoryCamera>(speckle, rate);
+    return std::make_unique<MemoryCamera>(speckle, load.rate);
   });
   std::vector<double> latencies;
   std::vector<std::vector<double>> by_phase(30);
@@ -103,9 +109,9 @@ void measure(const live::MovingSpeckle& speckle, const char* turning, int margin
   }
   const LiveSummary summary = stream.finish();
   std::printf(
-      "%s, turning %s, margin %d px, %lld points, step %d, %.0f frames/s: p50 %.2f, p90 %.2f, p95 %.2f, "
-      "p99 %.2f, max %.2f ms; %lld frames, %lld results, %lld dropped %s\n",
-      summary.track.device.c_str(), turning, margin, static_cast<long long>(summary.track.points), step, rate,
+      "  %s, %lld points, step %d, %.0f frames/s: p50 %.2f, p90 %.2f, p95 %.2f, p99 %.2f, max %.2f ms; "
+      "%lld frames, %lld results, %lld dropped %s\n",
+      summary.track.device.c_str(), static_cast<long long>(summary.track.points), load.step, load.rate,
       quantile(latencies, 0.5), quantile(latencies, 0.9), quantile(latencies, 0.95),
       quantile(latencies, 0.99), quantile(latencies, 1), static_cast<long long>(summary.produced),
       static_cast<long long>(summary.results), static_cast<long long>(summary.drops.without_result()),
@@ -116,19 +122,19 @@ void measure(const live::MovingSpeckle& speckle, const char* turning, int margin
               s.search * per_frame, s.refine * per_frame, s.strain * per_frame, s.measuring() * per_frame);
   for (const auto& phase : by_phase) std::printf(" %.1f", quantile(phase, 0.5));
   std::printf("\n");
-  std::fflush(stdout);
 }
 
 }  // namespace
 
-/// live_latency [SIDE OF THE IMAGE, px [FRAMES PER SECOND [STEP, px]]]
+/// live_latency [SIDE OF THE IMAGE, px [FRAMES PER SECOND [STEP, px [FRAMES]]]]
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a run that is cut off has said what it knew
   const int side = argc > 1 ? std::atoi(argv[1]) : 2048;
-  const double rate = argc > 2 ? std::atof(argv[2]) : 200;
-  const int step = argc > 3 ? std::atoi(argv[3]) : 10;
+  const Load load{argc > 2 ? std::atof(argv[2]) : 200, argc > 3 ? std::atoi(argv[3]) : 10,
+                  argc > 4 ? std::atoi(argv[4]) : 2000};
   for (const Turning turning : {Turning::at_once, Turning::slowly}) {
     const live::MovingSpeckle speckle = moving_speckle({side, side}, turning);
     for (const int margin : {0, side / 64})
-      measure(speckle, turning == Turning::slowly ? "slowly" : "at once", margin, rate, step);
+      measure(speckle, turning == Turning::slowly ? "slowly" : "at once", margin, load);
   }
 }

@@ -59,33 +59,70 @@ TEST_F(Points, BeginUnrefined) {
   });
 }
 
+/// True if the first measured points within 12 nodes to all sides, at least one of them towards the middle of
+/// the image, predict that a pixel of the subset is more than 2 px beyond the edge of the image.
+bool naive_has_left(const PointsState& s, int i) {
+  const int row = s.node_of[i] / s.nx, column = s.node_of[i] % s.nx;
+  const kernels::PreparedSubset& subset = s.subsets[i];
+  const int middle_x = s.x[i] < 0.5 * s.width ? 1 : -1, middle_y = s.y[i] < 0.5 * s.height ? 1 : -1;
+  int leaving = 0, staying = 0;
+  for (int dy = -1; dy <= 1; ++dy)
+    for (int dx = -1; dx <= 1; ++dx)
+      for (int k = 1; k <= 12 && (dx != 0 || dy != 0); ++k) {
+        const int x = column + k * dx, y = row + k * dy;
+        if (x < 0 || y < 0 || x >= s.nx || y >= s.ny) break;
+        const int n = s.point_at[y * s.nx + x];
+        if (n < 0 || !measured(s, n)) continue;
+        const TrackedPoint& from = s.tracked[n];
+        const auto at = [&](std::int32_t whole, const float* c) {
+          return whole + (double{c[0]} + c[1] * (s.x[i] - s.x[n]) + c[2] * (s.y[i] - s.y[n]));
+        };
+        const double u = at(from.u, from.result.shape.u), v = at(from.v, from.result.shape.v);
+        const bool leaves = s.x[i] + subset.left + u < -2.5 ||
+                            s.x[i] + subset.right + u > s.width - 1 + 2.5 || s.y[i] + subset.top + v < -2.5 ||
+                            s.y[i] + subset.bottom + v > s.height - 1 + 2.5;
+        staying += !leaves;
+        leaving += leaves && dx != -middle_x && dy != -middle_y;
+        break;
+      }
+  return leaving > 0 && staying == 0;
+}
+
 TEST_F(Points, SelectARungOfStarts) {
   constexpr float any = std::numeric_limits<float>::infinity();
-  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+  int left_in_all = 0;
+  on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     for (TrackedPoint& point : s.tracked)
       if (point.result.status != Status::ok && s.chance(0.3)) point.result.status = Status::flat;
     const DeviceArray<PointStart> starts(s.starts, stream);
-    const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
-    for (const kernels::ScoreRange scores : {kernels::ScoreRange{0.3f, 0.7f}, kernels::ScoreRange{-any, any}})
+    for (const kernels::ScoreRange scores :
+         {kernels::ScoreRange{0.3f, 0.7f}, kernels::ScoreRange{-any, any, true}})
       for (const int order : {0, 1, 2}) {
+        const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
         const DeviceArray<RefineTask> tasks(s.count(), stream);
         const DeviceArray<std::int32_t> count(1, stream);
         kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), scores, order,
                                           {tasks.data(), count.data()}, stream.handle());
         std::vector<RefineTask> want;
+        std::vector<TrackedPoint> want_tracked = s.tracked;
         for (int i = 0; i < s.count(); ++i) {
           const float score = s.starts[i].score;
-          const bool given_up = s.tracked[i].result.status == Status::flat;
-          if (measured(s, i) || given_up || !trackable(s, i) || score < scores.least || score >= scores.below)
-            continue;
-          want.push_back(naive_task(s, i, order));
+          if (measured(s, i) || s.tracked[i].result.status == Status::flat || !trackable(s, i)) continue;
+          if (!scores.departed_too && naive_has_left(s, i)) {
+            want_tracked[i].result.status = Status::out_of_image;
+            ++left_in_all;
+          } else if (score >= scores.least && score < scores.below) {
+            want.push_back(naive_task(s, i, order));
+          }
         }
         EXPECT_TRUE(same_bytes(sorted(tasks, count, stream), want)) << "order " << order;
+        EXPECT_TRUE(same_bytes(tracked.values(stream), want_tracked));
         kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), scores, order,
                                           {nullptr, count.data()}, stream.handle());
         EXPECT_EQ(count.value(stream), std::ssize(want)) << "order " << order;
       }
   });
+  EXPECT_GT(left_in_all, 100);
 }
 
 /// The lower quartile of the residuals of certain points, to one part in eight, as their classes tell it; 0
@@ -319,11 +356,13 @@ TEST_F(Points, OfAShareAreTreatedAsAmongAll) {
       const DeviceArray<PointStart> from_last(s.count(), stream);
       const DeviceList without(s.count(), stream), whole(s.count(), stream), cut(s.count(), stream),
           lost(s.count(), stream);
+      const DeviceArray<std::int32_t> departed(3, stream);
       kernels::launch_starts_from_last(points, tracked.data(), from_last.data(), without.list(),
-                                       stream.handle());
+                                       departed.data(), stream.handle());
       kernels::launch_split_subsets(points, nullptr, s.count(), PointsState::radius, whole.list(), cut.list(),
                                     stream.handle());
-      kernels::launch_list_lost_starts(points, starts.data(), 0.5f, lost.list(), stream.handle());
+      kernels::launch_list_lost_starts(points, tracked.data(), starts.data(), 0.5f, lost.list(),
+                                       departed.data() + 2, stream.handle());
       for (const DeviceList* list : {&without, &whole, &cut, &lost})
         lists[all].push_back(list->sorted(stream));
       const DeviceArray<RefineTask> tasks(s.count(), stream);

@@ -14,15 +14,26 @@ using kernels::Stream;
 using kernels::TrackedPoint;
 using track::MaterialPoint;
 
+/// Lets some lost points have left the image.
+void let_some_leave(PointsState& s) {
+  for (TrackedPoint& point : s.tracked)
+    if (point.result.status != Status::ok && s.chance(0.4)) point.result.status = Status::out_of_image;
+}
+bool had_left(const PointsState& s, int i) {
+  return trackable(s, i) && s.tracked[i].result.status == Status::out_of_image;
+}
+
 TEST_F(Points, StartWhereTheyWere) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    let_some_leave(s);
     const DeviceArray<TrackedPoint> last(s.tracked, stream);
     const DeviceArray<PointStart> starts(s.count(), stream);
     const DeviceList without(s.count(), stream);
+    const DeviceArray<std::int32_t> departed(2, stream);
     kernels::launch_starts_from_last(device.points, last.data(), starts.data(), without.list(),
-                                     stream.handle());
+                                     departed.data(), stream.handle());
     const auto got = starts.values(stream);
-    List want;
+    List want, want_departed(2);
     for (int i = 0; i < s.count(); ++i) {
       const int from = measured(s, i) ? i : naive_best_neighbour(s, i);
       ASSERT_EQ(got[i].score, -1);
@@ -31,8 +42,11 @@ TEST_F(Points, StartWhereTheyWere) {
       else
         ASSERT_TRUE(same_bytes<PointStart>({got[i]}, {PointStart{}}));
       if (trackable(s, i) && from < 0) want.push_back(i);
+      if (had_left(s, i)) ++want_departed[from < 0 ? 1 : 0];
     }
     EXPECT_EQ(without.sorted(stream), want);
+    want_departed[0] += want_departed[1];
+    EXPECT_EQ(departed.values(stream), want_departed);
   });
 }
 
@@ -40,7 +54,10 @@ TEST_F(Points, StartAtZeroInTheFirstFrame) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const DeviceArray<PointStart> starts(s.count(), stream);
     const DeviceList without(s.count(), stream);
-    kernels::launch_starts_from_last(device.points, nullptr, starts.data(), without.list(), stream.handle());
+    const DeviceArray<std::int32_t> departed(2, stream);
+    kernels::launch_starts_from_last(device.points, nullptr, starts.data(), without.list(), departed.data(),
+                                     stream.handle());
+    EXPECT_EQ(departed.values(stream), List(2));
     EXPECT_TRUE(same_bytes(starts.values(stream), std::vector<PointStart>(s.count())));
     List want;
     for (int i = 0; i < s.count(); ++i)
@@ -376,12 +393,23 @@ TEST_F(Points, PeaksAreFollowedAsFarAsAsked) {
 TEST_F(Points, LostStartsAreListedAndBetterOnesKept) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const DeviceArray<PointStart> starts(s.starts, stream);
-    const DeviceList lost(s.count(), stream);
-    kernels::launch_list_lost_starts(device.points, starts.data(), 0.5f, lost.list(), stream.handle());
+    let_some_leave(s);
+    const DeviceArray<TrackedPoint> last(s.tracked, stream);
     List want;
-    for (int i = 0; i < s.count(); ++i)
-      if (trackable(s, i) && s.starts[i].score < 0.5f) want.push_back(i);
-    ASSERT_EQ(lost.sorted(stream), want);
+    std::int32_t want_departed = 0;
+    for (int i = 0; i < s.count(); ++i) {
+      if (!trackable(s, i) || s.starts[i].score >= 0.5f) continue;
+      want.push_back(i);
+      want_departed += had_left(s, i);
+    }
+    for (const bool has_last : {true, false}) {
+      const DeviceList lost(s.count(), stream);
+      const DeviceArray<std::int32_t> departed(1, stream);
+      kernels::launch_list_lost_starts(device.points, has_last ? last.data() : nullptr, starts.data(), 0.5f,
+                                       lost.list(), departed.data(), stream.handle());
+      ASSERT_EQ(lost.sorted(stream), want);
+      ASSERT_EQ(departed.value(stream), has_last ? want_departed : 0);
+    }
 
     std::vector<PointStart> others = s.starts, best = s.starts;
     for (PointStart& other : others) other.u += 100, other.score = static_cast<float>(s.uniform(-1, 1));

@@ -210,7 +210,9 @@ struct DevicePoints {
         x(s.x, stream),
         y(s.y, stream),
         subsets(s.subsets, stream),
-        points{s.nx, s.ny, point_at.data(), node_of.data(), x.data(), y.data(), subsets.data(), s.count()} {}
+        points{s.nx, s.ny, point_at.data(), node_of.data(), x.data(), y.data(), subsets.data(), s.count()} {
+    points.image = {s.width, s.height};
+  }
 };
 
 /// A list of at most `count` points in device memory.

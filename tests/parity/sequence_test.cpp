@@ -239,6 +239,10 @@ std::vector<Sequence> torn_sequences() {
   return all;
 }
 
+/// Points leave the image at its borders, and come back.
+const Motion kLeaving{.kind = MotionKind::affine, .u = 22, .v = -9, .ux = 0.02, .vy = 0.03};
+const std::vector<double> kThereAndBack{0, 0.2, 0.45, 0.7, 1, 0.75, 0.4, 0.02};
+
 std::vector<Sequence> sequences() {
   const Motion far{.u = 31.4, .v = -17.8};
   const Motion stretch{.kind = MotionKind::affine, .u = 1.7, .v = -0.6, .ux = 0.02, .uy = 0.01, .vy = -0.01};
@@ -282,6 +286,7 @@ std::vector<Sequence> sequences() {
   all[14].options.reference_strategy = ReferenceStrategy::previous;
   all[15].synth.glare = 0.05;
   all[15].close = true;
+  all.push_back({"leaving and back", speckle(400, 360, kThereAndBack, kLeaving), options_with(21, 5), {}});
   for (const Sequence& sequence : torn_sequences()) all.push_back(sequence);
   return all;
 }
@@ -358,7 +363,8 @@ std::vector<Sequence> shared_sequences() {
                             {"bodies", speckle(400, 360, {0, 0.5, 1}, bodies), options_with(21, 2), {}},
                             {"half turn", speckle(400, 360, {0, 1}, half_turn), options_with(25, 4), {}},
                             {"oblique", speckle(400, 300, {0, 1}, oblique), options_with(21, 2), {}},
-                            {"turned border", speckle(400, 360, {0, 1}, turned), options_with(25, 3), {}}};
+                            {"turned border", speckle(400, 360, {0, 1}, turned), options_with(25, 3), {}},
+                            {"leaving", speckle(400, 360, kThereAndBack, kLeaving), options_with(21, 2), {}}};
   all[0].options.search = 15;
   all[3].synth.noise = 25;  // many points are lost, found again and given up
   all[5].options.reference_strategy = ReferenceStrategy::previous;

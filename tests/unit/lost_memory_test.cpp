@@ -144,6 +144,56 @@ TEST(LostMemory, APlateThatComesBackIsFoundAgain) {
   EXPECT_GE(found, right - 10) << "within " << frames << " frames";
 }
 
+TEST(LostMemory, PointsThatLeftTheImageAreNotMissedUnlessMostDid) {
+  EXPECT_EQ(missed(50, 40, 300, 1000), 10);
+  EXPECT_EQ(missed(50, 40, 500, 1000), 10);
+  EXPECT_EQ(missed(50, 40, 501, 1000), 50);
+}
+
+constexpr Size kView{200, 160};
+constexpr int kRadius = 10;
+
+/// Speckle that has moved by (shift, 0) px.
+Image moved_by(double shift) {
+  static const test::Speckle speckle(3 * kView.width, kView.height, 2, 3, 3000);
+  const auto grey = [&](int x, int y) { return test::grey_of(speckle(x - shift + kView.width, y)); };
+  return test::converted<std::uint8_t>(test::image_of(kView.width, kView.height, grey), ScalarType::u8);
+}
+
+/// Expects that all points whose subsets are in the image are measured, and that those far outside have
+/// left it, which no refinement had to find out. Leaves out the rows at the top and at the bottom, whose
+/// corners are too small to be measured.
+void expect_moved(const Field& field, double shift) {
+  const Grid& grid = field.grid();
+  for (std::int64_t k = 0; k < grid.nodes(); ++k) {
+    const int x = grid.x(static_cast<int>(k % grid.nx)), y = grid.y(static_cast<int>(k / grid.nx));
+    if (y < kRadius || y + kRadius >= kView.height) continue;
+    const double first = std::max(x - kRadius, 0) + shift;
+    const double last = std::min(x + kRadius, kView.width - 1) + shift;
+    const double outside = std::max(-first, last - (kView.width - 1));
+    SCOPED_TRACE(testing::Message() << x << ", " << y);
+    if (outside <= 0) {
+      EXPECT_EQ(field.status[k], Status::ok);
+    }
+    if (has_values(field.status[k])) {
+      EXPECT_NEAR(field.u[k], shift, 0.1);
+    }
+    if (outside <= kRadius + 3) continue;  // half of the subset is measured
+    EXPECT_EQ(field.status[k], Status::out_of_image);
+    EXPECT_LE(field.iterations[k], 10);
+  }
+}
+
+TEST(LostMemory, PointsAtTheBorderLeaveAndComeBack) {
+  Sequence sequence(cpu_options(), moved_by(0).view(), {});
+  for (const double shift : {3.0, 9.3,  16.0,  23.7,  31.0,  38.4,  45.1, 38.0, 29.6, 21.0, 12.2,
+                             3.3, -4.0, -11.5, -19.0, -26.2, -18.0, -9.9, -1.0, 30.0, 0.4}) {
+    SCOPED_TRACE(shift);
+    const Image image = moved_by(shift);
+    expect_moved(sequence.measure(sequence.take(image.view()), {})->fetch().field, shift);
+  }
+}
+
 TEST(LostMemory, ADamagedStateIsRefused) {
   TrackOptions options = cpu_options();
   options.keep_state = true;

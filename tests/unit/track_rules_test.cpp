@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <dic/refine.hpp>
+#include <dic/shared/departure_rules.hpp>
 #include <dic/shared/track_rules.hpp>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Points {
   std::vector<int> point_at;
   std::vector<RefinedPoint> results;
   std::vector<char> can_be_tracked;
+  Size size{1000, 1000};
 
   Points(int w, int h) : nx(w), ny(h), results(w * h), can_be_tracked(w * h, 1) {
     for (int node = 0; node < w * h; ++node) {
@@ -49,6 +51,12 @@ struct Points {
   bool trackable(int i) const { return can_be_tracked[i]; }
   int x(int i) const { return 20 + i % nx * step; }
   int y(int i) const { return 20 + i / nx * step; }
+  Size image() const { return size; }
+  track::SubsetBox box(int i) const { return {x(i) - 10, x(i) + 10, y(i) - 10, y(i) + 10}; }
+  int measured_towards(int i, track::Direction towards) const {
+    return track::trusted_towards(nx, ny, point_at.data(), i, towards, track::kDepartureReach,
+                                  [this](int n) { return status(n) == Status::ok; });
+  }
   template <typename Visit>
   void for_each_neighbour(int i, const Visit& visit) const {
     track::for_each_neighbour(nx, ny, point_at.data(), i, visit);
@@ -162,6 +170,46 @@ TEST(TrackRules, SubsetsLeaveByTheirPixelsOwnArea) {
   points.results[5].shape.ux = 1;
   EXPECT_FALSE(track::has_left_image(points, 6, 5, 10, 49, 60)) << "moved by 3 + 5 px";
   EXPECT_TRUE(track::has_left_image(points, 6, 5, 10, 48, 60));
+}
+
+/// A row of nodes at x = 20, 25, ..., moved by (3, -1), of which those from number `first` on are lost.
+Points row_lost_from(int first, int nodes, int width) {
+  Points points(nodes, 1);
+  points.size = {width, 100};
+  for (int i = first; i < nodes; ++i) points.results[i].status = Status::low_correlation;
+  return points;
+}
+
+TEST(DepartureRules, PointsHaveSurelyLeftIfAPixelIsTwoPixelsBeyondTheEdge) {
+  // The subset of node 3 is 25..45 in the reference, 28..48 now.
+  EXPECT_TRUE(track::has_surely_left(row_lost_from(3, 4, 46), 3)) << "the edge is at 45.5";
+  EXPECT_FALSE(track::has_surely_left(row_lost_from(3, 4, 47), 3));
+  Points moved_left = row_lost_from(1, 2, 46);
+  moved_left.results[0].shape.u = -17.6;
+  EXPECT_TRUE(track::has_surely_left(moved_left, 1)) << "15 - 17.6 < -0.5 - 2";
+  moved_left.results[0].shape.u = -17.4;
+  EXPECT_FALSE(track::has_surely_left(moved_left, 1));
+  moved_left.results[0].shape.ux = -0.1;
+  EXPECT_TRUE(track::has_surely_left(moved_left, 1)) << "5 px further on";
+}
+
+TEST(DepartureRules, OnlyMeasuredPointsNearbyTell) {
+  EXPECT_TRUE(track::has_surely_left(row_lost_from(1, 14, 46), 12)) << "12 nodes away";
+  EXPECT_FALSE(track::has_surely_left(row_lost_from(1, 14, 46), 13));
+  EXPECT_FALSE(track::has_surely_left(row_lost_from(0, 14, 46), 13)) << "nothing is measured";
+}
+
+TEST(DepartureRules, OnePointThatPredictsAPlaceInTheImageIsEnough) {
+  Points points(5, 5);
+  points.size = {41, 1000};  // the subset of the middle is 20..40 in the reference, 23..43 now
+  points.at(2, 2).status = Status::low_correlation;
+  EXPECT_TRUE(track::has_surely_left(points, 12));
+  for (int node = 0; node < 25; ++node) {
+    Points other = points;
+    other.results[node].shape.u = 0;
+    const bool is_nearest = node != 12 && std::abs(node % 5 - 2) < 2 && std::abs(node / 5 - 2) < 2;
+    EXPECT_EQ(track::has_surely_left(other, 12), !is_nearest) << node;
+  }
 }
 
 }  // namespace

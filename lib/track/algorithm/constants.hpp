@@ -21,6 +21,13 @@ constexpr bool most_lost(std::int64_t lost, std::int64_t points) { return 2 * lo
 constexpr bool worth_looking(std::int64_t lost, std::int64_t given_up, std::int64_t points) {
   return many_lost(lost - given_up, points) || most_lost(lost, points);
 }
+/// Number of points that are missing now (unpredicted, or lost), without those that had left the image: these
+/// are no reason to look all over it, and come back beside their neighbours. If most points left it, they may
+/// come back anywhere.
+constexpr std::int64_t missed(std::int64_t missing, std::int64_t departed_of_them, std::int64_t departed,
+                              std::int64_t points) {
+  return most_lost(departed, points) ? missing : missing - departed_of_them;
+}
 /// Number of frames after which the image pyramid is used again for points that it did not find.
 inline constexpr std::int64_t kFramesBetweenTries = 8;
 

@@ -35,7 +35,8 @@ concept RefinementOperations = requires(T& refinement) {
   refinement.begin_recovery();
   /// Does at most the given number of waves. Returns how many it did.
   { refinement.recover(int{}) } -> std::same_as<int>;
-  /// Starts counting the points that are left below this step; `remaining` returns the counts.
+  /// Gives up the points that have certainly left the image (<dic/shared/departure_rules.hpp>), and starts
+  /// counting the points that are left below this step; `remaining` returns the counts.
   refinement.count_remaining(int{});
   { refinement.remaining() } -> std::same_as<RemainingPoints>;
   /// Gives up small islands of points that agree only among themselves. The second function undoes that.

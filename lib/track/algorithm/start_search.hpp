@@ -28,7 +28,8 @@ concept StartSearchOperations = requires(T& search, const T& state) {
   /// Searches the lost points again, or all of them, around predictions of the image pyramid; keeps the
   /// better of both results.
   search.search_again(bool{});
-  /// Numbers of points that can be looked for, that had no prediction, and that were not found.
+  /// Numbers of points that can be looked for, that had no prediction, and that were not found; the last two
+  /// without points that had left the image (see missed()).
   { search.trackable() } -> std::same_as<std::int64_t>;
   { search.unpredicted() } -> std::same_as<std::int64_t>;
   { search.lost() } -> std::same_as<std::int64_t>;

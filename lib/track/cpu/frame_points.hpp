@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/shared/departure_rules.hpp>
 #include <dic/shared/track_rules.hpp>
 #include <dic/shared/trust_rules.hpp>
 #include <vector>
@@ -26,6 +27,13 @@ struct FramePoints {
   bool trackable(Index i) const { return reference.trackable(i); }
   int x(Index i) const { return reference.subsets.x[i]; }
   int y(Index i) const { return reference.subsets.y[i]; }
+  Size image() const { return reference.image().size(); }
+  SubsetBox box(Index i) const { return reference.box(i); }
+  Index measured_towards(Index i, Direction towards) const {
+    const Grid& grid = points.grid;
+    return trusted_towards(grid.nx, grid.ny, points.point_at.data(), points.node_of[i], towards,
+                           kDepartureReach, [this](Index n) { return status(n) == Status::ok; });
+  }
   template <typename Visit>
   void for_each_neighbour(Index i, Visit&& visit) const {
     const Grid& grid = points.grid;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/shared/departure_rules.hpp>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -33,6 +34,12 @@ class HostReference {
   IntegerSearch search() const { return {image(), roi(), shapes_, pool}; }
   bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
   Status status(std::int64_t i) const { return statuses_[i]; }
+  /// Pixels of a subset inside image and ROI.
+  SubsetBox box(std::int64_t i) const {
+    const SubsetShape& shape = shapes_.shape(i);
+    const PatchPosition first = shapes_.position(i);
+    return {first.x, first.x + shape.width - 1, first.y, first.y + shape.height - 1};
+  }
   /// True if the loss of a point is a reason to search the whole image.
   bool is_missed(std::int64_t i) const { return efforts_.empty() || efforts_[i] == Effort::search; }
   /// See ActiveReference::limit_effort.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -35,6 +37,7 @@ PointRefinement::PointRefinement(const PointNodes& points, const HostReference& 
   results_.resize(starts.size());
   memory_.is_fresh.assign(starts.size(), 0);
   memory_.seen.assign(starts.size(), 0);
+  memory_.has_left.assign(starts.size(), 0);
 }
 
 void PointRefinement::start_over() {
@@ -82,8 +85,23 @@ RefinedPoint PointRefinement::unrefined(std::int64_t i) const {
 }
 
 bool PointRefinement::waits(std::int64_t i, float least, float below) const {
-  return results_[i].status != Status::ok && results_[i].status != Status::flat && reference_.trackable(i) &&
-         starts_[i].score >= least && starts_[i].score < below;
+  return is_lost(i) && starts_[i].score >= least && starts_[i].score < below && memory_.has_left[i] == 0;
+}
+
+bool PointRefinement::is_lost(std::int64_t i) const {
+  return results_[i].status != Status::ok && results_[i].status != Status::flat && reference_.trackable(i);
+}
+
+void PointRefinement::count_remaining(int) {
+  const FramePoints points{points_, reference_, results_};
+  memory_.has_left.assign(results_.size(), 0);
+  const PointList left = core::indices_where(reference_.pool, reference_.size(), [&](std::int64_t i) {
+    return is_lost(i) && has_surely_left(points, i);
+  });
+  for (const std::int64_t i : left) {
+    memory_.has_left[i] = 1;
+    results_[i].status = Status::out_of_image;
+  }
 }
 
 std::span<const ShapeParameters> PointRefinement::starts_of_attempts(std::size_t first,
@@ -111,6 +129,22 @@ void PointRefinement::refine() {
     reference_.refiner.refine(which.subspan(first, count), starts_of_attempts(first, count),
                               std::span(refined).first(count), stop_);
     check_stop_();
+    if (getenv("DIC_TRACE")) {
+      long sum = 0, most = 0;
+      int st[16] = {}, hist[8] = {};
+      for (std::size_t k = 0; k < count; ++k) {
+        int it = refined[k].iterations;
+        sum += it;
+        most = std::max<long>(most, it);
+        ++st[(int)refined[k].status & 15];
+        ++hist[it == 0 ? 0 : it <= 8 ? 1 : it <= 15 ? 2 : it < 30 ? 3 : 4];
+      }
+      fprintf(stderr, "refine n %zu iterations %ld most %ld status", count, sum, most);
+      for (int q = 0; q < 12; ++q)
+        if (st[q]) fprintf(stderr, " %d:%d", q, st[q]);
+      fprintf(stderr, " its 0:%d <=8:%d <=15:%d <30:%d 30:%d tried %.2f\n", hist[0], hist[1], hist[2],
+              hist[3], hist[4], tried_);
+    }
     core::for_each_index(reference_.pool, static_cast<std::int64_t>(count), [&](std::int64_t k) {
       const std::int64_t i = which[first + k];
       if (!replaces(refined[k], results_[i])) return;

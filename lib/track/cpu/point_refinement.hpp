@@ -26,9 +26,9 @@ struct RefinementAttempts {
 struct RefinementMemory {
   core::RawVector<RefinedPoint> results;
   RefinementAttempts attempts;
-  core::RawVector<ShapeParameters> starts;   ///< starts of a batch of attempts
-  core::RawVector<RefinedPoint> refined;     ///< results of a batch of attempts
-  std::vector<std::uint8_t> is_fresh, seen;  ///< flags by point
+  core::RawVector<ShapeParameters> starts;             ///< starts of a batch of attempts
+  core::RawVector<RefinedPoint> refined;               ///< results of a batch of attempts
+  std::vector<std::uint8_t> is_fresh, seen, has_left;  ///< flags by point
 };
 
 /// The operations of the refinement (algorithm/point_refinement.hpp) on the CPU, for one frame.
@@ -45,7 +45,8 @@ class PointRefinement {
   void refine_starts(int step);
   void begin_recovery() { find_front(); }
   int recover(int most_waves);
-  void count_remaining(int) {}
+  /// Gives up the points that have certainly left the image.
+  void count_remaining(int);
   RemainingPoints remaining() const;
   void drop_islands();
   void restore_islands() {}
@@ -57,7 +58,9 @@ class PointRefinement {
   using PointList = std::vector<std::int64_t>;
 
   RefinedPoint unrefined(std::int64_t i) const;
-  /// True if the point is neither measured nor given up, and the score of its start is in [least, below).
+  /// True if the point is neither measured nor given up as flat.
+  bool is_lost(std::int64_t i) const;
+  /// True if the point is lost, has not left the image, and the score of its start is in [least, below).
   bool waits(std::int64_t i, float least, float below) const;
   /// Gives up the points that show mere noise, as flat, if that can be told.
   void give_up_noise();

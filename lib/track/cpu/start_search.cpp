@@ -101,6 +101,16 @@ StartSearch::PointList StartSearch::lost_points() const {
   return lost;
 }
 
+std::int64_t StartSearch::missed(const PointList& missing) const {
+  if (!has_last()) return std::ssize(missing);
+  const auto departed = [&](const PointList& points) {
+    return core::count_where(reference_.pool, std::ssize(points), [&](std::int64_t k) {
+      return reference_.last[points[k]].status == Status::out_of_image;
+    });
+  };
+  return track::missed(std::ssize(missing), departed(missing), departed(trackable_), trackable());
+}
+
 void StartSearch::search_again(bool all) {
   const PointList which = all ? trackable_ : lost_points();
   std::vector<Start> others(starts_.size());

@@ -38,8 +38,8 @@ class StartSearch {
   void search_all() { search(trackable_, starts_); }
   void search_again(bool all);
   std::int64_t trackable() const { return std::ssize(trackable_); }
-  std::int64_t unpredicted() const { return std::ssize(unpredicted_); }
-  std::int64_t lost() const { return std::ssize(lost_points()); }
+  std::int64_t unpredicted() const { return missed(unpredicted_); }
+  std::int64_t lost() const { return missed(lost_points()); }
 
   /// Starts, by point.
   std::span<const Start> starts() const { return starts_; }
@@ -50,6 +50,8 @@ class StartSearch {
   void predict_from_pyramid(std::span<const std::int64_t> which, std::span<Start> starts);
   void search(PointList which, std::span<Start> starts);
   PointList lost_points() const;
+  /// Number of these points, without those that had left the image.
+  std::int64_t missed(const PointList& missing) const;
   /// Calls body(which[k], k) for all k, by all threads.
   template <typename Body>
   void for_each_of(std::span<const std::int64_t> which, const Body& body) const;

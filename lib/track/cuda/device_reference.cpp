@@ -68,6 +68,7 @@ DeviceReference::DeviceReference(const DevicePoints& points, std::shared_ptr<con
       image_{*frame_, points.roi(), {}},
       points_(points.points()) {
   frame_->wait_ready(stream);
+  points_.image = frame_->image.size();
   if (positions) move(points, *positions, stream);
   prepare(options, stream);
   for (auto& tracked : memory_->tracked) tracked.reserve<kernels::TrackedPoint>(points.size());

@@ -25,6 +25,9 @@ class PointLists {
     first_front,    ///< count only: points of the first wave
     untried,        ///< count only: starts on lower steps of the ladder
     dropped,        ///< points of islands that were given up
+    departed,       ///< count only: points that left the image in the last frame
+    departed_unpredicted,  ///< count only: those among them without a prediction
+    departed_lost,         ///< count only: those among them that were not found
     names
   };
 

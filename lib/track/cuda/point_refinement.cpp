@@ -43,7 +43,7 @@ void PointRefinement::give_up_noise() {
 }
 
 void PointRefinement::refine_starts(int step) {
-  select(kScoreLadder[step], kScoreLadder[step - 1], workspace_.tasks(), PointLists::tasks);
+  select({kScoreLadder[step], kScoreLadder[step - 1]}, workspace_.tasks(), PointLists::tasks);
   refine(PointLists::tasks);
   accept(PointLists::tasks);
 }
@@ -68,7 +68,7 @@ int PointRefinement::recover(int most_waves) {
 }
 
 void PointRefinement::count_remaining(int step) {
-  select(kLeastScore, kScoreLadder[step], nullptr, PointLists::untried);
+  select({kLeastScore, kScoreLadder[step]}, nullptr, PointLists::untried);
   readback_ = lists_.start_readback(stream_);
 }
 
@@ -95,7 +95,7 @@ void PointRefinement::restore_islands() {
 
 std::int64_t PointRefinement::lost() {
   constexpr float any = std::numeric_limits<float>::infinity();
-  select(-any, any, nullptr, PointLists::untried);
+  select({-any, any, true}, nullptr, PointLists::untried);
   lists_.read(stream_, "the refinement");
   workspace_.first_waves_sufficed = false;  // the host waited once more
   return halo_.sum(lists_.size(PointLists::untried));
@@ -130,11 +130,11 @@ bool PointRefinement::refine_from_features(Stretch stretch) {
   return true;
 }
 
-/// Lists the points that are not measured and with a start whose score is in [least, below). Only counts them
-/// if `tasks` is null.
-void PointRefinement::select(float least, float below, kernels::RefineTask* tasks, PointLists::Name count) {
-  kernels::launch_tasks_from_starts(points_, frame_.reference.tracked(), starts_, {least, below},
-                                    options_.order, {tasks, lists_.count(count)}, stream_.handle());
+/// Lists the lost points with a start whose score is in the range. Only counts them if `tasks` is null.
+void PointRefinement::select(const kernels::ScoreRange& scores, kernels::RefineTask* tasks,
+                             PointLists::Name count) {
+  kernels::launch_tasks_from_starts(points_, frame_.reference.tracked(), starts_, scores, options_.order,
+                                    {tasks, lists_.count(count)}, stream_.handle());
 }
 
 /// Lists the points that the next wave refines.

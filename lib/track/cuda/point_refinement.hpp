@@ -35,7 +35,7 @@ class PointRefinement {
   bool refine_from_features(Stretch stretch);
 
  private:
-  void select(float least, float below, kernels::RefineTask* tasks, PointLists::Name count);
+  void select(const kernels::ScoreRange& scores, kernels::RefineTask* tasks, PointLists::Name count);
   void list_front(PointLists::Name count);
   kernels::RefineTasks listed(PointLists::Name count) const;
   void refine(PointLists::Name count, kernels::Event* most_done = nullptr);

@@ -9,6 +9,7 @@
 #include <dic/kernels/search_windows.hpp>
 #include <dic/shared/coarse_field.hpp>
 #include <dic/shared/correlation.hpp>
+#include <dic/shared/image_view.hpp>
 #include <dic/shared/point_range.hpp>
 #include <dic/shared/track_rules.hpp>
 #include <dic/shared/trust_rules.hpp>
@@ -37,6 +38,7 @@ struct GridPoints {
   std::int64_t count = 0;
   PointRange own{0, count};    ///< points measured on this GPU
   PointRange known{0, count};  ///< own points, and at least track::kIslandReach rows of nodes around them
+  Size image{};                ///< size of all images, px
 };
 
 /// Start of the refinement of a point: `shape` is relative to a whole-pixel displacement (u, v).
@@ -76,9 +78,10 @@ void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, 
 
 /// Queues starts at the displacements of the last frame (all shapes 0 if `last` is null): the shape of the
 /// point itself, or of its best neighbour, continued to the point. `without` lists trackable points without
-/// such a start. All scores are -1.
+/// such a start. All scores are -1. departed: [2], numbers of trackable points that had left the image in the
+/// last frame, and of those among them without a start.
 void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
-                             const PointList& without, StreamHandle stream);
+                             const PointList& without, std::int32_t* departed, StreamHandle stream);
 
 /// Queues starts of the points of a list, scores -1, from a coarse displacement field. u, v: see
 /// track::sample.
@@ -105,9 +108,10 @@ void launch_place_windows(const GridPoints& points, const std::int32_t* list, co
 void launch_take_peaks(const std::int32_t* list, const SearchWindows& windows, const Peak* peaks, bool follow,
                        PointStart* starts, const PointList& again, StreamHandle stream);
 
-/// Queues the list of the trackable points whose start scores less than `least`.
-void launch_list_lost_starts(const GridPoints& points, const PointStart* starts, float least,
-                             const PointList& lost, StreamHandle stream);
+/// Queues the list of the trackable points whose start scores less than `least`. departed: number of those
+/// among them that had left the image in the last frame; last: its points, or null.
+void launch_list_lost_starts(const GridPoints& points, const TrackedPoint* last, const PointStart* starts,
+                             float least, const PointList& lost, std::int32_t* departed, StreamHandle stream);
 
 /// Queues replacing the start of each of `n` points by its other start if that scores better.
 void launch_keep_better_starts(std::int64_t n, const PointStart* others, PointStart* starts,
@@ -125,10 +129,13 @@ void launch_initial_tasks(const GridPoints& points, const PointStart* starts, fl
 /// Scores from `least` to below `below`.
 struct ScoreRange {
   float least, below;
+  bool departed_too = false;  ///< points that have certainly left the image are not given up
 };
-/// Queues one task for every trackable point that is neither measured nor given up as flat, and whose start
-/// has a score in the range. tasks.tasks null: the points are only counted.
-void launch_tasks_from_starts(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
+/// Queues one task for every trackable point that is neither measured nor given up, and whose start has a
+/// score in the range. Points are given up as flat, and here if they have certainly left the image
+/// (<dic/shared/departure_rules.hpp>), whatever their score: these become out_of_image. tasks.tasks null: the
+/// points are only counted.
+void launch_tasks_from_starts(const GridPoints& points, TrackedPoint* tracked, const PointStart* starts,
                               const ScoreRange& scores, int order, const TaskList& tasks,
                               StreamHandle stream);
 
