@@ -1,73 +1,9 @@
-#include <dic/kernels/pose.hpp>
-
-#include "common/launch.cuh"
+#include "pose/coarse.cuh"
 
 namespace dic::kernels {
 namespace {
 
-constexpr int threads = 128, warps = threads / warp_size;
-constexpr int rows_per_thread = 4, tile_rows = warps * rows_per_thread, tile_columns = warp_size;
-constexpr int tile_places = tile_rows * tile_columns;
-
-/// True if a block of 3 x 3 lies at a side: left, right, top, bottom.
-__device__ constexpr bool is_at(int block, int side) {
-  return (side < 2 ? block % 3 : block / 3) == 2 * (side % 2);
-}
-
-/// Sums over all blocks, and over those at each side.
-struct PartSums {
-  float all = 0, side[kPatternParts - 1] = {};
-
-  __device__ void add(int block, float sum) {
-    all += sum;
-#pragma unroll
-    for (int s = 0; s < kPatternParts - 1; ++s)
-      if (is_at(block, s)) side[s] += sum;
-  }
-  __device__ float of(int part) const { return part == 0 ? all : all - side[part - 1]; }
-};
-
-struct ScoreJob {
-  CoarsePlane image;
-  CoarsePatterns patterns;
-  CoarseDemands demands;
-  float* scores;
-};
-
-__device__ const CoarsePatterns::Part& part_of(const CoarsePatterns& p, int pose, int part, int lane) {
-  return p.parts[(static_cast<std::int64_t>(pose) * kPatternParts + part) * p.lanes + lane];
-}
-
-__device__ std::int64_t plane_of(const ScoreJob& job, int template_index, int pose) {
-  const std::int64_t places = static_cast<std::int64_t>(job.image.width + 2) * (job.image.height + 2);
-  return (static_cast<std::int64_t>(template_index) * job.patterns.poses + pose) * places;
-}
-
-/// Calls product(element, offset) for the elements of each block of a pose, and end(block) after a block.
-template <typename Product, typename End>
-__device__ void for_each_block(const CoarsePatterns& patterns, int pose, Product&& product, End&& end) {
-  const std::int32_t* begin = patterns.begin + pose * (kPatternBlocks + 1);
-#pragma unroll
-  for (int block = 0; block < kPatternBlocks; ++block) {
-    const int last = begin[block + 1];
-#pragma unroll 4  // hides the latency of the loads
-    for (int e = begin[block]; e < last; ++e) product(e, patterns.offsets[e]);
-    end(block);
-  }
-}
-
-/// Loads the grey values of an element of some templates.
-template <int kTemplates>
-__device__ void load_greys(const CoarsePatterns& patterns, int element, int first, float (&t)[kTemplates]) {
-  const float* own = patterns.t + static_cast<std::int64_t>(element) * patterns.lanes + first;
-  static_assert(kTemplates == 4 || kTemplates == 1);
-  if constexpr (kTemplates == 4) {
-    const float4 four = *reinterpret_cast<const float4*>(own);
-    t[0] = four.x, t[1] = four.y, t[2] = four.z, t[3] = four.w;
-  } else {
-    t[0] = *own;
-  }
-}
+using namespace coarse;
 
 /// Mean and 1 / sqrt(sum of squared deviations) of the image under each part, of a tile.
 struct WindowStatistics {
@@ -143,41 +79,33 @@ struct InsideTile {
       }
   }
 
-  /// Sums of products with some templates.
-  template <int kTemplates>
-  __device__ void correlate(int first, PartSums (&sums)[kTemplates][rows_per_thread]) const {
-    float tv[kTemplates][rows_per_thread] = {};
+  /// Sums of products with the template.
+  __device__ void correlate(PartSums (&sums)[rows_per_thread]) const {
+    float tv[rows_per_thread] = {};
     for_each_block(
         job.patterns, pose,
         [&](int e, CoarsePatterns::Offset o) {
-          float t[kTemplates];
-          load_greys(job.patterns, e, first, t);
+          const float t = job.patterns.t[e];
 #pragma unroll
-          for (int i = 0; i < rows_per_thread; ++i) {
-            const float value = at(o)[i * columns];
-#pragma unroll
-            for (int k = 0; k < kTemplates; ++k) tv[k][i] = fmaf(t[k], value, tv[k][i]);
-          }
+          for (int i = 0; i < rows_per_thread; ++i) tv[i] = fmaf(t, at(o)[i * columns], tv[i]);
         },
         [&](int block) {
 #pragma unroll
-          for (int k = 0; k < kTemplates; ++k)
-#pragma unroll
-            for (int i = 0; i < rows_per_thread; ++i) {
-              sums[k][i].add(block, tv[k][i]);
-              tv[k][i] = 0;
-            }
+          for (int i = 0; i < rows_per_thread; ++i) {
+            sums[i].add(block, tv[i]);
+            tv[i] = 0;
+          }
         });
   }
 
-  /// Writes the best score of a part of one template.
-  __device__ void write_scores(int template_index, const PartSums (&sums)[rows_per_thread]) const {
+  /// Writes the best score of a part.
+  __device__ void write_scores(const PartSums (&sums)[rows_per_thread]) const {
     float best[rows_per_thread];
 #pragma unroll
     for (int i = 0; i < rows_per_thread; ++i) best[i] = -1.0f;
 #pragma unroll
     for (int part = 0; part < kPatternParts; ++part) {
-      const CoarsePatterns::Part of = part_of(job.patterns, pose, part, template_index);
+      const CoarsePatterns::Part of = part_of(job.patterns, pose, part, 0);
       if (of.factor == 0) continue;
 #pragma unroll
       for (int i = 0; i < rows_per_thread; ++i) {
@@ -189,7 +117,7 @@ struct InsideTile {
       }
     }
     const int x = x0 + lane;
-    float* plane = job.scores + plane_of(job, template_index, pose);
+    float* plane = job.scores + plane_of(job, 0, pose);
 #pragma unroll
     for (int i = 0; i < rows_per_thread; ++i) {
       const int y = y0 + row + i;
@@ -199,9 +127,8 @@ struct InsideTile {
   }
 };
 
-/// Scores of all tiles and poses. A block has a tile and a pose, and sums up the image once for all
-/// templates. Blocks that run at the same time have the same pose, so that its patterns stay in the cache.
-template <int kTemplates>
+/// Scores of one template at all tiles and poses, a block each. Blocks that run at the same time have the
+/// same pose, so that its pattern stays in the cache.
 __global__ void __launch_bounds__(threads)
     scores_inside(const __grid_constant__ ScoreJob job, int tiles_across, int tiles) {
   __shared__ WindowStatistics window;
@@ -210,13 +137,9 @@ __global__ void __launch_bounds__(threads)
   const InsideTile own(job, window, pixels, pose, tile % tiles_across * tile_columns - 1,
                        tile / tiles_across * tile_rows - 1);
   own.sum_windows();
-  for (int first = 0; first < job.patterns.templates; first += kTemplates) {
-    PartSums sums[kTemplates][rows_per_thread];
-    own.correlate(first, sums);
-#pragma unroll
-    for (int k = 0; k < kTemplates; ++k)
-      if (first + k < job.patterns.templates) own.write_scores(first + k, sums[k]);
-  }
+  PartSums sums[rows_per_thread];
+  own.correlate(sums);
+  own.write_scores(sums);
 }
 
 /// The places at which a pattern reaches over the image's border, or all of them: rows above, rows below, and
@@ -245,9 +168,7 @@ struct BorderPlaces {
   }
 };
 
-/// Scores of the visible pixels at places where a pattern is cut. A thread has a place; blocks in y are
-/// poses.
-template <int kTemplates>
+/// Scores of the visible pixels at places where a pattern is cut. A thread has a place.
 __global__ void __launch_bounds__(threads)
     scores_at_border(const __grid_constant__ ScoreJob job, int blocks_per_pose) {
   const CoarsePatterns& patterns = job.patterns;
@@ -256,65 +177,38 @@ __global__ void __launch_bounds__(threads)
   const BorderPlaces places(image, patterns.extents[pose]);
   const std::int32_t* begin = patterns.begin + pose * (kPatternBlocks + 1);
   const float whole = static_cast<float>(begin[kPatternBlocks] - begin[0]);
+  const float contrast = patterns.contrast[pose];
   const int count = places.count();
   for (int k = blockIdx.x % blocks_per_pose * threads + threadIdx.x; k < count;
        k += blocks_per_pose * threads) {
     const int2 place = places.at(k);
     const std::int64_t own = static_cast<std::int64_t>(place.y - 1) * image.stride + place.x - 1;
-    for (int first = 0; first < patterns.templates; first += kTemplates) {
-      PartSums n, v, vv, t[kTemplates], tt[kTemplates], tv[kTemplates];
-      float one_n = 0, one_v = 0, one_vv = 0, one_t[kTemplates] = {}, one_tt[kTemplates] = {},
-            one_tv[kTemplates] = {};
-      for_each_block(
-          patterns, pose,
-          [&](int e, CoarsePatterns::Offset o) {
-            const std::int64_t at = own + static_cast<std::int64_t>(o.y) * image.stride + o.x;
-            const float counts = image.counts[at], value = image.values[at];
-            one_n += counts, one_v += value;
-            one_vv = fmaf(value, value, one_vv);
-            float grey[kTemplates];
-            load_greys(patterns, e, first, grey);
+    PartSums n, v, vv, t, tt, tv;
+    float one_n = 0, one_v = 0, one_vv = 0, one_t = 0, one_tt = 0, one_tv = 0;
+    for_each_block(
+        patterns, pose,
+        [&](int e, CoarsePatterns::Offset o) {
+          const std::int64_t at = own + static_cast<std::int64_t>(o.y) * image.stride + o.x;
+          const float counts = image.counts[at], value = image.values[at], grey = patterns.t[e];
+          const float counted = grey * counts;
+          one_n += counts, one_v += value, one_t += counted;
+          one_vv = fmaf(value, value, one_vv);
+          one_tt = fmaf(grey, counted, one_tt);
+          one_tv = fmaf(grey, value, one_tv);
+        },
+        [&](int block) {
+          n.add(block, one_n), v.add(block, one_v), vv.add(block, one_vv);
+          t.add(block, one_t), tt.add(block, one_tt), tv.add(block, one_tv);
+          one_n = one_v = one_vv = one_t = one_tt = one_tv = 0;
+        });
+    float best = 0;
 #pragma unroll
-            for (int i = 0; i < kTemplates; ++i) {
-              const float counted = grey[i] * counts;
-              one_t[i] += counted;
-              one_tt[i] = fmaf(grey[i], counted, one_tt[i]);
-              one_tv[i] = fmaf(grey[i], value, one_tv[i]);
-            }
-          },
-          [&](int block) {
-            n.add(block, one_n), v.add(block, one_v), vv.add(block, one_vv);
-            one_n = one_v = one_vv = 0;
-#pragma unroll
-            for (int i = 0; i < kTemplates; ++i) {
-              t[i].add(block, one_t[i]), tt[i].add(block, one_tt[i]), tv[i].add(block, one_tv[i]);
-              one_t[i] = one_tt[i] = one_tv[i] = 0;
-            }
-          });
-#pragma unroll
-      for (int i = 0; i < kTemplates; ++i) {
-        if (first + i >= patterns.templates) break;
-        const float contrast =
-            patterns.contrast[static_cast<std::int64_t>(pose) * patterns.lanes + first + i];
-        float best = 0;
-#pragma unroll
-        for (int part = 0; part < kPatternParts; ++part) {
-          const float weight = part_of(patterns, pose, part, first + i).weight;
-          const float number = n.of(part), one = 1 / fmaxf(number, 1.0f);
-          const float of_t = tt[i].of(part) - t[i].of(part) * t[i].of(part) * one;
-          const float of_v = vv.of(part) - v.of(part) * v.of(part) * one;
-          const float both = tv[i].of(part) - t[i].of(part) * v.of(part) * one;
-          const bool is_valid =
-              weight != 0 && number >= job.demands.least_visible * whole && of_t >= contrast * number;
-          const float power = fmaxf(of_t * fmaxf(of_v, job.demands.least_variance * number), 1e-20f);
-          float score = weight * both * rsqrtf(power);
-          if (job.demands.any_polarity) score = fabsf(score);
-          if (is_valid) best = fmaxf(best, score);
-        }
-        job.scores[plane_of(job, first + i, pose) + static_cast<std::int64_t>(place.y) * places.width +
-                   place.x] = best;
-      }
+    for (int part = 0; part < kPatternParts; ++part) {
+      const CutSums sums{n.of(part), t.of(part), tt.of(part), v.of(part), vv.of(part), tv.of(part)};
+      best = fmaxf(best, cut_score(sums, part_of(patterns, pose, part, 0).weight, contrast,
+                                   job.demands.least_visible * whole, job.demands));
     }
+    job.scores[plane_of(job, 0, pose) + static_cast<std::int64_t>(place.y) * places.width + place.x] = best;
   }
 }
 
@@ -329,14 +223,14 @@ struct PeakJob {
   std::int32_t* count;
 };
 
-/// True if no score around a place is higher; with `is_earlier`, or as high.
+/// True if no score around a place is higher; with `is_earlier`, or as high. All are loaded at the same time.
 __device__ bool is_highest(const PeakJob& job, const float* at, float value, bool is_earlier) {
+  float highest = -2;
+#pragma unroll
   for (int j = -1; j <= 1; ++j)
-    for (int i = -1; i <= 1; ++i) {
-      const float other = at[j * job.width + i];
-      if (other > value || (other == value && is_earlier)) return false;
-    }
-  return true;
+#pragma unroll
+    for (int i = -1; i <= 1; ++i) highest = fmaxf(highest, at[j * job.width + i]);
+  return is_earlier ? highest < value : highest <= value;
 }
 
 __device__ bool is_peak(const PeakJob& job, const float* first_pose, int pose, std::int64_t place,
@@ -365,9 +259,15 @@ __device__ void for_each_peak(const PeakJob& job, int blocks, Body&& body) {
   const float* own = first + pose * job.places;
   const float least = job.cuts ? fmaxf(job.cuts[template_index], job.planes.threshold) : job.planes.threshold;
   const int places = static_cast<int>(job.places);
-  for (int place = blockIdx.x % blocks * threads + threadIdx.x; place < places; place += blocks * threads) {
-    const float value = own[place];
-    if (!(value >= least)) continue;
+  // Few places are higher than those beside them, which cost no load: they decide first.
+  const int lane = threadIdx.x % warp_size;
+  for (int group = blockIdx.x % blocks * threads + threadIdx.x - lane; group < places;
+       group += blocks * threads) {
+    const int place = group + lane;
+    const float value = place < places ? own[place] : -1.0f;
+    const float left = __shfl_up_sync(all_lanes, value, 1), right = __shfl_down_sync(all_lanes, value, 1);
+    const bool is_left = lane > 0 && left > value, is_right = lane + 1 < warp_size && right > value;
+    if (!(value >= least) || is_left || is_right) continue;
     const int x = place % job.width, y = place / job.width;
     if (x == 0 || y == 0 || x + 1 == job.width || y + 1 == job.height) continue;
     if (is_peak(job, first, pose, place, value)) body(CoarsePeak{template_index, pose, x - 1, y - 1, value});
@@ -443,21 +343,18 @@ PeakJob job_of(const CoarsePlanes& planes) {
           nullptr};
 }
 
-template <int kTemplates>
-void launch_scores(const ScoreJob& job, StreamHandle stream) {
+void launch_single_scores(const ScoreJob& job, StreamHandle stream) {
   const CoarsePlane& image = job.image;
-  const int tiles_across = (image.width + 2 + tile_columns - 1) / tile_columns;
-  const int tiles = tiles_across * ((image.height + 2 + tile_rows - 1) / tile_rows);
+  const TileGrid grid(image);
   const int reach = job.patterns.reach;
   const std::size_t bytes =
       sizeof(float) * static_cast<std::size_t>(tile_columns + 2 * reach) * (tile_rows + 2 * reach);
   if (!image.has_mask) {
-    check(cudaFuncSetAttribute(scores_inside<kTemplates>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    check(cudaFuncSetAttribute(scores_inside, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(bytes)),
           "shared memory of coarse scores");
-    scores_inside<kTemplates>
-        <<<grid_size(static_cast<std::int64_t>(tiles) * job.patterns.poses, 1), threads, bytes, stream>>>(
-            job, tiles_across, tiles);
+    scores_inside<<<grid_size(static_cast<std::int64_t>(grid.all) * job.patterns.poses, 1), threads, bytes,
+                    stream>>>(job, grid.across, grid.all);
     check_launch("coarse scores");
   }
   const std::int64_t all = coarse_places(image.width, image.height);
@@ -465,9 +362,8 @@ void launch_scores(const ScoreJob& job, StreamHandle stream) {
   const std::int64_t most_blocks = 1 << 14;
   const auto blocks = static_cast<int>(
       std::min(most_blocks, (std::min(all, image.has_mask ? all : frame) + threads - 1) / threads));
-  scores_at_border<kTemplates>
-      <<<grid_size(static_cast<std::int64_t>(blocks) * job.patterns.poses, 1), threads, 0, stream>>>(job,
-                                                                                                     blocks);
+  scores_at_border<<<grid_size(static_cast<std::int64_t>(blocks) * job.patterns.poses, 1), threads, 0,
+                     stream>>>(job, blocks);
   check_launch("coarse scores at the border");
 }
 
@@ -477,10 +373,10 @@ void launch_coarse_scores(const CoarsePlane& image, const CoarsePatterns& patter
                           const CoarseDemands& demands, float* scores, StreamHandle stream) {
   if (patterns.poses == 0 || patterns.templates == 0) return;
   const ScoreJob job{image, patterns, demands, scores};
-  if (patterns.lanes % CoarsePatterns::kLanes == 0)
-    launch_scores<CoarsePatterns::kLanes>(job, stream);
+  if (patterns.lanes == 1)
+    launch_single_scores(job, stream);
   else
-    launch_scores<1>(job, stream);
+    launch_tensor_scores(job, stream);
 }
 
 void launch_coarse_cuts(const CoarsePlanes& planes, int most, std::int32_t* bins, float* cuts,

@@ -39,8 +39,9 @@ RowSums fill_row(const FloatImage& from, const FloatImage* mask, int y, CoarseIm
   return all;
 }
 
-CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int margin, core::ThreadPool& pool) {
-  CoarseImage image;
+void make_coarse(const FloatImage& from, const FloatImage* mask, int margin, core::ThreadPool& pool,
+                 CoarseImage& image) {
+  image.variance = 0, image.has_mask = false;
   image.width = from.width, image.height = from.height, image.margin = margin;
   image.stride = from.width + 2 * margin + kPadded;
   const std::size_t size = static_cast<std::size_t>(image.stride) * (from.height + 2 * margin) + kPadded;
@@ -61,7 +62,6 @@ CoarseImage coarse_image(const FloatImage& from, const FloatImage* mask, int mar
     image.variance += row.squares / pixels;
     image.has_mask |= row.has_mask;
   }
-  return image;
 }
 
 }  // namespace
@@ -76,28 +76,38 @@ SampleImage sample_image(const FloatImage& image, const FloatImage* mask) {
           .mask = mask ? mask->values.data() : nullptr};
 }
 
-ImagePyramid::ImagePyramid(ImageView image, ImageView mask, core::ThreadPool& pool)
-    : image_(image), levels_(1) {
+void ImagePyramid::set(ImageView image, ImageView mask, core::ThreadPool& pool) {
+  image_ = image;
+  made_ = 0, has_full_ = false;
+  masks_.clear();
+  for (auto& [level, coarse] : coarse_) coarse.is_made = false;
   if (mask.empty()) return;
   masks_.push_back(float_image(mask, pool));
   for (float& v : masks_[0].values) v = v != 0 ? 1.0F : 0.0F;
 }
 
 void ImagePyramid::require(int level, core::ThreadPool& pool) {
-  while (static_cast<int>(levels_.size()) <= level) {
-    levels_.push_back(levels_.size() == 1 ? reduced(image_, pool) : reduced(levels_.back(), pool));
+  if (std::ssize(levels_) <= level) levels_.resize(level + 1);
+  for (; made_ < level; ++made_) {
+    if (made_ == 0)
+      make_reduced(image_, pool, levels_[1]);
+    else
+      make_reduced(levels_[made_], pool, levels_[made_ + 1]);
     if (!masks_.empty()) masks_.push_back(reduced_mask(masks_.back()));
   }
 }
 
 void ImagePyramid::require_full(core::ThreadPool& pool) {
-  if (levels_[0].values.empty()) levels_[0] = float_image(image_, pool);
+  if (!has_full_) make_float_image(image_, pool, levels_[0]);
+  has_full_ = true;
 }
 
 const CoarseImage& ImagePyramid::coarse(int level, int margin, core::ThreadPool& pool) {
-  const auto known = coarse_.find(level);
-  if (known != coarse_.end() && known->second.margin >= margin) return known->second;
-  return coarse_[level] = coarse_image(levels_[level], mask(level), margin, pool);
+  Coarse& known = coarse_[level];
+  if (known.is_made && known.image.margin >= margin) return known.image;
+  make_coarse(levels_[level], mask(level), margin, pool, known.image);
+  known.is_made = true;
+  return known.image;
 }
 
 }  // namespace dic::match

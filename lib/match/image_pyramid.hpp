@@ -8,11 +8,11 @@
 
 namespace dic::match {
 
-/// An image and its reduced copies.
+/// An image and its reduced copies, whose memory serves image after image.
 class ImagePyramid {
  public:
-  /// mask: empty, or of the image's size, non-zero = the pixel counts.
-  ImagePyramid(ImageView image, ImageView mask, core::ThreadPool& pool);
+  /// Begins another image. mask: empty, or of the image's size, non-zero = the pixel counts.
+  void set(ImageView image, ImageView mask, core::ThreadPool& pool);
   /// Makes the levels up to this one, level 0 only by require_full().
   void require(int level, core::ThreadPool& pool);
   void require_full(core::ThreadPool& pool);
@@ -24,9 +24,16 @@ class ImagePyramid {
   const CoarseImage& coarse(int level, int margin, core::ThreadPool& pool);
 
  private:
+  struct Coarse {
+    CoarseImage image;
+    bool is_made = false;
+  };
+
   ImageView image_;
-  std::vector<FloatImage> levels_, masks_;
-  std::map<int, CoarseImage> coarse_;  ///< the key is the level
+  std::vector<FloatImage> levels_{1}, masks_;
+  int made_ = 0;                  ///< levels from 1 to this one belong to the image
+  bool has_full_ = false;         ///< level 0 does
+  std::map<int, Coarse> coarse_;  ///< the key is the level
 };
 
 /// Pixels for bilinear sampling.

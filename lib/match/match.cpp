@@ -155,6 +155,7 @@ struct Matcher::Impl {
   std::vector<std::unique_ptr<PoseSearch>>
       pose_searches;                                  ///< one per template if ranges of poses are searched
   std::unique_ptr<PoseBackend> cpu_poses, gpu_poses;  ///< none: not searched, or no GPU
+  ImagePyramid pyramid;
   Surfaces surfaces;
   std::vector<Peak> peaks;
 
@@ -163,10 +164,10 @@ struct Matcher::Impl {
 
   bool searches_poses() const { return options.rotation_range || options.scale_range; }
   MatchResult find_template(std::size_t index, ImageView image, std::stop_token stop);
-  MatchResult find_poses(int first, int count, ImagePyramid& pyramid, const std::stop_token& stop);
+  MatchResult find_poses(int first, int count, const std::stop_token& stop);
   PoseBackend& backend_for(int first, int count, ImageView image);
   void open_pose_backends();
-  ImagePyramid pyramid_of(ImageView image, ImageView mask);
+  void set_image(ImageView image, ImageView mask);
   void check_index(int template_index) const;
   MatchResult find_pattern(const Pattern& pattern, const Match& pose, ImageView image, std::stop_token stop);
   struct Search;
@@ -207,10 +208,10 @@ MatchResult Matcher::find(ImageView image, std::stop_token stop, ImageView image
     for (int k = 0; k < templates(); ++k) result.add(find_template(k, image, stop, image_mask));
     return result;
   }
-  ImagePyramid pyramid = impl_->pyramid_of(image, image_mask);
+  impl_->set_image(image, image_mask);
   // The time of a search counts for each template.
   const int together = options().timeout_ms > 0 ? 1 : templates();
-  for (int k = 0; k < templates(); k += together) result.add(impl_->find_poses(k, together, pyramid, stop));
+  for (int k = 0; k < templates(); k += together) result.add(impl_->find_poses(k, together, stop));
   return result;
 }
 
@@ -218,8 +219,8 @@ MatchResult Matcher::find_template(int template_index, ImageView image, std::sto
                                    ImageView image_mask) {
   impl_->check_index(template_index);
   if (impl_->searches_poses()) {
-    ImagePyramid pyramid = impl_->pyramid_of(image, image_mask);
-    return impl_->find_poses(template_index, 1, pyramid, stop);
+    impl_->set_image(image, image_mask);
+    return impl_->find_poses(template_index, 1, stop);
   }
   if (!image_mask.empty()) throw UsageError("A mask of the image needs a range of rotations or scales.");
   return impl_->find_template(template_index, checked(image), stop);
@@ -228,10 +229,10 @@ MatchResult Matcher::find_template(int template_index, ImageView image, std::sto
 MatchResult Matcher::find_again(const Match& last, ImageView image, std::stop_token stop) {
   if (!impl_->searches_poses()) return find_template(last.template_index, image, stop);
   impl_->check_index(last.template_index);
-  ImagePyramid pyramid = impl_->pyramid_of(image, {});
+  impl_->set_image(image, {});
   const SearchLimit limit(stop, impl_->options.timeout_ms);
   return impl_->pose_searches[last.template_index]->find_near(
-      last, {pyramid, *impl_->cpu_poses, impl_->pool, limit});
+      last, {impl_->pyramid, *impl_->cpu_poses, impl_->pool, limit});
 }
 
 void Matcher::Impl::check_index(int template_index) const {
@@ -240,11 +241,12 @@ void Matcher::Impl::check_index(int template_index) const {
                      std::to_string(templates.size()) + ", counted from 0.");
 }
 
-ImagePyramid Matcher::Impl::pyramid_of(ImageView image, ImageView mask) {
+/// Begins a search of poses in an image.
+void Matcher::Impl::set_image(ImageView image, ImageView mask) {
   if (!mask.empty() && (mask.width != image.width || mask.height != image.height))
     throw UsageError("The image's mask has " + size_text(mask.width, mask.height) + ", the image " +
                      size_text(image.width, image.height) + "; they must have the same size.");
-  return ImagePyramid(checked(image), mask.empty() ? mask : checked(mask), pool);
+  pyramid.set(checked(image), mask.empty() ? mask : checked(mask), pool);
 }
 
 void Matcher::Impl::open_pose_backends() {
@@ -268,8 +270,7 @@ PoseBackend& Matcher::Impl::backend_for(int first, int count, ImageView image) {
 }
 
 /// Finds the matches of some templates within ranges of rotations and scales.
-MatchResult Matcher::Impl::find_poses(int first, int count, ImagePyramid& pyramid,
-                                      const std::stop_token& stop) {
+MatchResult Matcher::Impl::find_poses(int first, int count, const std::stop_token& stop) {
   std::vector<PoseSearch::Request> requests;
   for (int k = first; k < first + count; ++k) {
     Match pose;

@@ -49,12 +49,29 @@ struct CoarseSearch {
 /// A fit of one template at one level.
 struct LevelStart {
   const PoseTemplate* source = nullptr;
-  pose::Warp start;  ///< in pixels of this level
-  RefinementPlan plan;
+  pose::Warp start;                      ///< in pixels of this level
+  const RefinementPlan* plan = nullptr;  ///< of many starts; gain and offset are those below
+  double gain = 0, offset = 0;
+
+  RefinementPlan own_plan() const {
+    RefinementPlan own = *plan;
+    own.gain = gain, own.offset = offset;
+    return own;
+  }
 };
 struct LevelFit {
   pose::Fit fit;
   double structure = 1;  ///< correlation of the gradients; only of level 1
+};
+
+/// Fits at full resolution, for one thread at a time.
+class FullFits {
+ public:
+  virtual ~FullFits() = default;
+  /// See PoseRefiner. pixels: of the template; start and result: in pixels of the image.
+  virtual PoseFit refine(const PixelList& pixels, const pose::Warp& start, const RefinementPlan& plan) = 0;
+  /// Adds standard deviations to the fit that the last `refine`, of the same pixels, returned.
+  virtual void with_sigmas(const PixelList& pixels, const RefinementPlan& plan, PoseFit& fit) = 0;
 };
 
 class PoseBackend {
@@ -66,6 +83,9 @@ class PoseBackend {
   /// Fits templates at a level above 0. Those that the limit leaves out are not valid.
   virtual void fit(int level, std::span<const LevelStart> starts, std::span<LevelFit> fits,
                    const SearchLimit& limit) = 0;
+  /// Fits of a template at full resolution; none if the host shall do them. Any thread may ask; it waits
+  /// until the fits of other threads are destroyed.
+  virtual std::unique_ptr<FullFits> full_fits(const PoseTemplate&) { return nullptr; }
 };
 
 /// pool: lives longer than the backend.

@@ -101,7 +101,7 @@ class CpuPoses final : public PoseBackend {
       fits[k] = {};
       if (limit.is_over()) return;
       const PixelList& pixels = starts[k].source->level(level).pixels;
-      const PoseFit fit = refiners_[worker].refine(from, pixels, starts[k].start, starts[k].plan);
+      const PoseFit fit = refiners_[worker].refine(from, pixels, starts[k].start, starts[k].own_plan());
       fits[k].fit = fit;
       if (level == 1 && fit.valid)
         fits[k].structure = refiners_[worker].gradient_correlation(from, pixels, fit);

@@ -19,8 +19,8 @@ std::array<const T*, 4> rows_for(const ImageView& image, int y) {
 }
 
 template <typename T>
-FloatImage reduce(const ImageView& image, core::ThreadPool& pool) {
-  FloatImage out(image.width / 2, image.height / 2);
+void reduce(const ImageView& image, core::ThreadPool& pool, FloatImage& out) {
+  out.resize(image.width / 2, image.height / 2);
   pool.parallel_for(out.height, kRows, [&](std::int64_t begin, std::int64_t end, int) {
     constexpr bool is_direct = std::is_same_v<T, std::uint8_t> || std::is_same_v<T, float>;
     std::vector<std::conditional_t<std::is_same_v<T, std::uint8_t>, std::uint16_t, float>> columns(
@@ -41,7 +41,6 @@ FloatImage reduce(const ImageView& image, core::ThreadPool& pool) {
       }
     }
   });
-  return out;
 }
 
 ImageView view_of(const FloatImage& image) {
@@ -55,25 +54,34 @@ ImageView view_of(const FloatImage& image) {
 
 }  // namespace
 
-FloatImage float_image(ImageView image, core::ThreadPool& pool) {
-  FloatImage out(image.width, image.height);
+void make_float_image(ImageView image, core::ThreadPool& pool, FloatImage& out) {
+  out.resize(image.width, image.height);
   visit_scalar(image.type, [&]<typename T>(T) {
     for_each_row(pool, image.height, [&](int y) {
       std::transform(image.row<T>(y), image.row<T>(y) + image.width, out.row(y),
                      [](T value) { return static_cast<float>(value); });
     });
   });
+}
+
+FloatImage float_image(ImageView image, core::ThreadPool& pool) {
+  FloatImage out;
+  make_float_image(image, pool, out);
   return out;
 }
 
-FloatImage reduced(ImageView image, core::ThreadPool& pool) {
-  FloatImage out;
-  visit_scalar(image.type, [&]<typename T>(T) { out = reduce<T>(image, pool); });
-  return out;
+void make_reduced(ImageView image, core::ThreadPool& pool, FloatImage& out) {
+  visit_scalar(image.type, [&]<typename T>(T) { reduce<T>(image, pool, out); });
+}
+
+void make_reduced(const FloatImage& image, core::ThreadPool& pool, FloatImage& out) {
+  reduce<float>(view_of(image), pool, out);
 }
 
 FloatImage reduced(const FloatImage& image, core::ThreadPool& pool) {
-  return reduce<float>(view_of(image), pool);
+  FloatImage out;
+  make_reduced(image, pool, out);
+  return out;
 }
 
 FloatImage reduced_mask(const FloatImage& mask) {

@@ -193,19 +193,21 @@ double PoseRefiner::gradient_correlation(const SampleImage& image, const PixelLi
   return tt > 0 && ii > 0 ? ti / std::sqrt(tt * ii) : 0;
 }
 
-/// Factor by which the steps of the robust fit are too short for its residuals, since its weights change with
-/// them (Huber 1981).
-double PoseRefiner::weight_slope() const {
-  if (limit_ <= 0) return 1;
-  double weights = 0, slopes = 0;  // w = (1 - q^2)^2; slope of r w(r) = (1 - q^2) (1 - 5 q^2)
-  for (std::size_t k = 0; k < weights_.size(); ++k) {
-    if (inside_[k] == 0 || weights_[k] == 0) continue;
-    const double rest = std::sqrt(static_cast<double>(weights_[k]));
-    weights += weights_[k];
-    slopes += rest * (5 * rest - 4);
-  }
+double weight_slope(double weights, double slopes) {
   constexpr double kMost = 2;
   return slopes > 0 ? std::clamp(weights / slopes, 1.0, kMost) : kMost;
+}
+
+/// See weight_slope().
+double PoseRefiner::slope() const {
+  if (limit_ <= 0) return 1;
+  double weights = 0, slopes = 0;
+  for (std::size_t k = 0; k < weights_.size(); ++k) {
+    if (inside_[k] == 0 || weights_[k] == 0) continue;
+    weights += weights_[k];
+    slopes += pose::biweight_slope(weights_[k]);
+  }
+  return weight_slope(weights, slopes);
 }
 
 /// Some groups of pixels of the last step, which stand for all of a large template, with the image's
@@ -242,10 +244,27 @@ FittedPixels PoseRefiner::fitted(const SampleImage& image, const PixelList& pixe
 
 void PoseRefiner::with_sigmas(const SampleImage& image, const PixelList& pixels, const RefinementPlan& plan,
                               PoseFit& fit) const {
+  add_sigmas(fitted(image, pixels, fit.warp, sigma_stride(pixels, plan)), slope(), pixels, plan, fit);
+}
+
+namespace {
+
+int group_count(const PixelList& pixels) {
+  return (pixels.count + FittedPixels::kGroup - 1) / FittedPixels::kGroup;
+}
+
+}  // namespace
+
+int sigma_stride(const PixelList& pixels, const RefinementPlan& plan) {
+  return std::max(1, group_count(pixels) / plan.sigma_groups);
+}
+
+void add_sigmas(const FittedPixels& fitted, double slope, const PixelList& pixels, const RefinementPlan& plan,
+                PoseFit& fit) {
   const int free = pose::parameters(plan.freedom);
-  const int groups = (pixels.count + FittedPixels::kGroup - 1) / FittedPixels::kGroup;
-  const int stride = std::max(1, groups / plan.sigma_groups), counted = (groups + stride - 1) / stride;
-  const auto scatter = scatter_of(fitted(image, pixels, fit.warp, stride), plan.freedom, plan.rim);
+  const int groups = group_count(pixels), stride = sigma_stride(pixels, plan),
+            counted = (groups + stride - 1) / stride;
+  const auto scatter = scatter_of(fitted, plan.freedom, plan.rim);
   if (!scatter) {
     fit.valid = false;
     return;
@@ -253,7 +272,7 @@ void PoseRefiner::with_sigmas(const SampleImage& image, const PixelList& pixels,
   fit.loose.clear();
   if (scatter->loose) fit.loose.assign(scatter->loose->begin(), scatter->loose->end());
   const double share = static_cast<double>(counted) / std::max(1, groups);
-  PoseScatter::Matrix covariance = share * std::pow(weight_slope(), 2) * scatter->covariance;
+  PoseScatter::Matrix covariance = share * std::pow(slope, 2) * scatter->covariance;
   // Rounding of grey values and of the interpolation is in no residual.
   for (int i = 0; i < 2; ++i) covariance(i, i) += kLeastSigma * kLeastSigma;
   for (int i = 2; i < free; ++i) covariance(i, i) += std::pow(kLeastSigma / std::max(1.0, plan.rim), 2);

@@ -22,6 +22,16 @@ struct PoseFit : pose::Fit {
   std::vector<double> loose{};
 };
 
+/// Groups of pixels from one that counts for standard deviations to the next.
+int sigma_stride(const PixelList& pixels, const RefinementPlan& plan);
+/// Factor by which the steps of a robust fit are too short for its residuals, since its weights change with
+/// them (Huber 1981). weights, slopes: sums over the pixels that count, see pose::biweight_slope().
+double weight_slope(double weights, double slopes);
+/// Adds standard deviations to a fit. The fit becomes invalid if its pixels do not determine the pose at all.
+/// slope: see weight_slope(), 1 if all pixels count alike.
+void add_sigmas(const FittedPixels& fitted, double slope, const PixelList& pixels, const RefinementPlan& plan,
+                PoseFit& fit);
+
 /// Buffers and results of refinements; one per thread.
 class PoseRefiner {
  public:
@@ -35,8 +45,7 @@ class PoseRefiner {
   /// happens to resemble the template, because smooth textures have few edges at the same places.
   /// fit: pose in pixels of the level, gain and offset.
   double gradient_correlation(const SampleImage& image, const PixelList& pixels, const PoseFit& fit);
-  /// Adds standard deviations to the fit that the last `refine` returned, in pixels of the level. The fit
-  /// becomes invalid if its pixels do not determine the pose at all.
+  /// Adds standard deviations to the fit that the last `refine` returned, in pixels of the level.
   void with_sigmas(const SampleImage& image, const PixelList& pixels, const RefinementPlan& plan,
                    PoseFit& fit) const;
 
@@ -47,7 +56,7 @@ class PoseRefiner {
   double level_at(const SampleImage& image, const PixelList& pixels, const pose::Warp& warp);
   float residual_limit(const PixelList& pixels, bool is_near);
   void take_step(const PixelList& pixels, bool is_near, pose::FitSteps& steps);
-  double weight_slope() const;
+  double slope() const;
   FittedPixels fitted(const SampleImage& image, const PixelList& pixels, const pose::Warp& warp,
                       int stride) const;
 

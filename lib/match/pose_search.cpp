@@ -251,19 +251,27 @@ void PoseSearch::take_fits(int level, std::span<const LevelFit> fits, bool is_fa
 
 /// Refines the candidates of all runs at a level.
 void PoseSearch::refine_level(std::span<Run> runs, int level, const Setting& setting, bool is_fast) {
-  std::vector<LevelStart> starts;
   std::vector<std::size_t> firsts;  // by run
-  for (const Run& run : runs) {
-    firsts.push_back(starts.size());
-    if (level > run.search->template_.top()) continue;
-    RefinementPlan plan = run.search->plan_at(level, setting.limit);
-    for (const Candidate& c : run.candidates) {
-      plan.gain = c.gain, plan.offset = c.offset;
-      starts.push_back({&run.search->template_, pose::at_level(c.warp, level), plan});
-    }
+  std::vector<RefinementPlan> plans(runs.size());
+  std::size_t count = 0;
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    firsts.push_back(count);
+    if (level > runs[k].search->template_.top()) continue;
+    plans[k] = runs[k].search->plan_at(level, setting.limit);
+    count += runs[k].candidates.size();
   }
-  if (starts.empty()) return;
-  std::vector<LevelFit> fits(starts.size());
+  if (count == 0) return;
+  std::vector<LevelStart> starts(count);
+  setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
+    const Run& run = runs[k];
+    if (level > run.search->template_.top()) return;
+    for (std::size_t i = 0; i < run.candidates.size(); ++i) {
+      const Candidate& c = run.candidates[i];
+      starts[firsts[k] + i] = {&run.search->template_, pose::at_level(c.warp, level), &plans[k], c.gain,
+                               c.offset};
+    }
+  });
+  std::vector<LevelFit> fits(count);
   setting.backend.fit(level, starts, fits, setting.limit);
   setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
     Run& run = runs[k];
@@ -292,14 +300,13 @@ constexpr double kGood = 0.9;  ///< least quality of steps that do not converge
 
 /// The best fit of steps that do not converge, with the weights and residuals of its pose. Not valid if it is
 /// not good: its standard deviations would not tell how far off it may be.
-PoseFit best_of_steps(const SampleImage& image, const PixelList& pixels, const pose::Warp& start,
-                      RefinementPlan plan, PoseRefiner& refiner) {
+PoseFit best_of_steps(FullFits& fits, const PixelList& pixels, const pose::Warp& start, RefinementPlan plan) {
   plan.keeps_best = true;
-  const PoseFit best = refiner.refine(image, pixels, start, plan);
+  const PoseFit best = fits.refine(pixels, start, plan);
   if (!best.valid || best.quality < kGood) return {};
   plan.gain = best.gain, plan.offset = best.offset;
   plan.most_steps = 0;
-  PoseFit fit = refiner.refine(image, pixels, best.warp, plan);
+  PoseFit fit = fits.refine(pixels, best.warp, plan);
   fit.warp = best.warp;
   return fit;
 }
@@ -308,13 +315,16 @@ PoseFit best_of_steps(const SampleImage& image, const PixelList& pixels, const p
 
 namespace {
 
-/// A part of the image around an instance at full resolution.
-class FullWindow {
+/// True if too little of an image is left.
+bool is_empty(const Rectangle& part) { return part.right - part.left < 4 || part.bottom - part.top < 4; }
+
+/// Fits on the host, in a part of the image around an instance.
+class HostFits final : public FullFits {
  public:
-  /// is_fast: grey values between pixels without a spline. The part may be empty.
-  FullWindow(const ImagePyramid& image, const Rectangle& part, bool is_fast, core::ThreadPool& pool)
-      : part_(part) {
-    if (is_empty()) return;
+  /// is_fast: grey values between pixels without a spline. part: not empty.
+  HostFits(const ImagePyramid& image, const Rectangle& part, bool is_fast, PoseRefiner& refiner,
+           core::ThreadPool& pool)
+      : part_(part), refiner_(refiner) {
     const int width = part.right - part.left, height = part.bottom - part.top;
     const ImageView view = part_of(image.image(), part.left, part.top, width, height);
     if (is_fast) {
@@ -330,25 +340,33 @@ class FullWindow {
     for (int y = 0; y < height; ++y) std::copy_n(all->row(part.top + y) + part.left, width, mask_.row(y));
     samples_.mask = mask_.values.data();
   }
-  FullWindow(const FullWindow&) = delete;
-  FullWindow& operator=(const FullWindow&) = delete;
+  HostFits(const HostFits&) = delete;
+  HostFits& operator=(const HostFits&) = delete;
 
-  bool is_empty() const { return part_.right - part_.left < 4 || part_.bottom - part_.top < 4; }
-  const SampleImage& samples() const { return samples_; }
-  pose::Warp to_window(pose::Warp warp) const {
-    warp.center_x -= part_.left, warp.center_y -= part_.top;
-    return warp;
+  PoseFit refine(const PixelList& pixels, const pose::Warp& start, const RefinementPlan& plan) override {
+    PoseFit fit = refiner_.refine(samples_, pixels, moved(start, -1), plan);
+    fit.warp = moved(fit.warp, 1);
+    return fit;
   }
-  pose::Warp to_image(pose::Warp warp) const {
-    warp.center_x += part_.left, warp.center_y += part_.top;
-    return warp;
+  void with_sigmas(const PixelList& pixels, const RefinementPlan& plan, PoseFit& fit) override {
+    const pose::Warp in_image = fit.warp;
+    fit.warp = moved(in_image, -1);
+    refiner_.with_sigmas(samples_, pixels, plan, fit);
+    fit.warp = in_image;
   }
 
  private:
+  /// A pose in the part (-1) or in the image (1).
+  pose::Warp moved(pose::Warp warp, int sign) const {
+    warp.center_x += sign * part_.left, warp.center_y += sign * part_.top;
+    return warp;
+  }
+
   Rectangle part_;
   std::optional<QuinticSpline> spline_;
   FloatImage pixels_, mask_;
   SampleImage samples_;
+  PoseRefiner& refiner_;
 };
 
 }  // namespace
@@ -377,14 +395,14 @@ double final_score(const PoseFit& fit) {
 
 /// Fits with more and more pixels, the last time with all of them unless the search is fast. Gives up a pose
 /// whose score with the first ones is below `least`.
-PoseFit PoseSearch::refine_window(const SampleImage& from, const pose::Warp& start, double least,
-                                  const Trial& trial, RefinementPlan& plan) const {
+PoseFit PoseSearch::refine_list(FullFits& fits, const pose::Warp& start, double least, bool is_fast,
+                                RefinementPlan& plan) const {
   const TemplateLevel& source = template_.level(0);
-  const bool is_large = template_.many().count > 0, ends_with_many = is_large && trial.effort.is_fast;
+  const bool is_large = template_.many().count > 0, ends_with_many = is_large && is_fast;
   PoseFit fit;
   fit.warp = start;
   const auto step = [&](const PixelList& pixels) {
-    fit = trial.refiner.refine(from, pixels, fit.warp, plan);
+    fit = fits.refine(pixels, fit.warp, plan);
     plan.gain = fit.gain, plan.offset = fit.offset;
     return fit.valid;
   };
@@ -402,18 +420,20 @@ PoseFit PoseSearch::refine_window(const SampleImage& from, const pose::Warp& sta
   plan.most_steps = 20;
   plan.keeps_best = false;
   const PoseFit before = fit;
-  fit = trial.refiner.refine(from, template_.full(), before.warp, plan);
+  fit = fits.refine(template_.full(), before.warp, plan);
   const bool may_be_good = !before.valid || before.quality > kGood - kRise;
   if (fit.valid || !may_be_good) return fit;
-  return best_of_steps(from, template_.full(), before.warp, plan, trial.refiner);
+  return best_of_steps(fits, template_.full(), before.warp, plan);
 }
 
 /// Measures a candidate with all pixels, unless some of them say that its score will be below `least`.
 std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial, const Candidate& candidate,
                                                            double least) const {
   const bool is_fast = trial.effort.is_fast;
-  const FullWindow window(trial.image, reach_of(candidate.warp, trial.image.image()), is_fast, pool_);
-  if (window.is_empty()) return std::nullopt;
+  const Rectangle part = reach_of(candidate.warp, trial.image.image());
+  if (is_empty(part)) return std::nullopt;
+  std::unique_ptr<FullFits> fits = is_fast ? nullptr : trial.backend.full_fits(template_);
+  if (!fits) fits = std::make_unique<HostFits>(trial.image, part, is_fast, trial.refiner, pool_);
   RefinementPlan plan{{.freedom = freedom_,
                        .any_polarity = options_.ignore_polarity,
                        .most_steps = 10,
@@ -424,12 +444,12 @@ std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial, c
                        .offset = candidate.offset},
                       trial.effort.limit.stop()};
   if (is_fast) plan.sigma_groups = 150;
-  PoseFit fit = refine_window(window.samples(), window.to_window(candidate.warp), least, trial, plan);
+  PoseFit fit = refine_list(*fits, candidate.warp, least, is_fast, plan);
   if (!fit.valid) return std::nullopt;
   const PixelList& last = is_fast && template_.many().count > 0 ? template_.many() : template_.full();
-  trial.refiner.with_sigmas(window.samples(), last, plan, fit);
+  fits->with_sigmas(last, plan, fit);
   if (!fit.valid) return std::nullopt;
-  return Refined{fit, window.to_image(fit.warp), plan.freedom};
+  return Refined{fit, fit.warp, plan.freedom};
 }
 
 /// Correlation of the gradients at half resolution, where noise is lower.
@@ -702,7 +722,7 @@ std::vector<MatchResult> PoseSearch::find(std::span<Run> runs, const Setting& se
     if (!run.candidates.empty()) run.result.best_score = run.candidates.front().score;
   for (int level = top; level >= 1; --level) refine_level(runs, level, setting, effort.is_fast);
   setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
-    runs[k].search->measure(runs[k], setting.image, effort);
+    runs[k].search->measure(runs[k], setting, effort);
   });
   std::vector<MatchResult> results;
   for (Run& run : runs) results.push_back(std::move(run.result));
@@ -710,7 +730,7 @@ std::vector<MatchResult> PoseSearch::find(std::span<Run> runs, const Setting& se
 }
 
 /// Measures the candidates in order until no other one can be among the best.
-void PoseSearch::measure(Run& run, const ImagePyramid& image, const Effort& effort) {
+void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort) {
   const SearchLimit& limit = effort.limit;
   const std::vector<Candidate>& candidates = run.candidates;
   MatchResult& result = run.result;
@@ -725,7 +745,8 @@ void PoseSearch::measure(Run& run, const ImagePyramid& image, const Effort& effo
     std::vector<std::optional<Match>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
       if (!limit.is_over())
-        matches[k] = finish({image, effort, refiners_[worker]}, batch[k], run.pose, result.matches);
+        matches[k] = finish({setting.image, effort, refiners_[worker], setting.backend}, batch[k], run.pose,
+                            result.matches);
     });
     for (const auto& match : matches) {
       if (!match) continue;

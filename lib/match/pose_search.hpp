@@ -61,6 +61,7 @@ class PoseSearch {
     const ImagePyramid& image;
     const Effort& effort;
     PoseRefiner& refiner;
+    PoseBackend& backend;
   };
   struct Refined {
     PoseFit fit;
@@ -90,13 +91,13 @@ class PoseSearch {
   std::vector<Candidate> candidates_of(CoarseSearch& search) const;
   void take_fits(int level, std::span<const LevelFit> fits, bool is_fast,
                  std::vector<Candidate>& candidates) const;
-  void measure(Run& run, const ImagePyramid& image, const Effort& effort);
+  void measure(Run& run, const Setting& setting, const Effort& effort);
   bool is_known(const pose::Warp& warp, std::span<const Match> matches, double unit) const;
   std::optional<Match> finish(const Trial& trial, const Candidate& candidate, const Match& pose,
                               std::span<const Match> known) const;
   Rectangle reach_of(const pose::Warp& warp, const ImageView& image) const;
-  PoseFit refine_window(const SampleImage& from, const pose::Warp& start, double least, const Trial& trial,
-                        RefinementPlan& plan) const;
+  PoseFit refine_list(FullFits& fits, const pose::Warp& start, double least, bool is_fast,
+                      RefinementPlan& plan) const;
   std::optional<Refined> refine_full(const Trial& trial, const Candidate& candidate, double least) const;
   void try_pose(const Trial& trial, const Candidate& start, bool is_turned, Best& best) const;
   void try_symmetries(const Trial& trial, const pose::Warp& start, Best& best) const;

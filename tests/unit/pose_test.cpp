@@ -92,7 +92,8 @@ void expect_halved(ScalarType type, int width, int height) {
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) image.row<T>(y)[x] = static_cast<T>(random() % 256);
   core::ThreadPool pool(2);
-  const match::FloatImage got = match::reduced(ImageView(image), pool);
+  match::FloatImage got;
+  match::make_reduced(ImageView(image), pool, got);
   ASSERT_EQ(got.width, width / 2);
   ASSERT_EQ(got.height, height / 2);
   constexpr double kTaps[] = {1, 3, 3, 1};

@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <dic/kernels/pose.hpp>
 #include <map>
 
+#include "match/cuda/device_full_fits.hpp"
+#include "match/cuda/device_pixels.hpp"
 #include "match/pose_backend.hpp"
 
 // The CUDA backend. The image's pyramid is made on the device; patterns and pixels of the templates stay
@@ -14,15 +17,7 @@ using kernels::CoarsePatterns;
 using kernels::CoarsePeak;
 using kernels::DeviceBuffer;
 
-constexpr int kMostReach = 48;                             ///< px of a pattern, whose tile a block holds
-constexpr std::size_t kMostScores = std::size_t{1} << 31;  ///< bytes of score planes at the same time
-
-template <typename T>
-const T* upload(DeviceBuffer& buffer, const std::vector<T>& values, const kernels::Stream& stream) {
-  T* target = buffer.reserve<T>(std::max<std::size_t>(1, values.size()));
-  if (!values.empty()) kernels::upload(target, values.data(), values.size() * sizeof(T), stream);
-  return target;
-}
+constexpr std::size_t kMostScores = std::size_t{6} << 30;  ///< bytes of score planes at the same time
 
 /// The patterns of one template on the host.
 struct HostPatterns {
@@ -33,23 +28,27 @@ struct HostPatterns {
   std::vector<CoarsePatterns::Part> parts;  ///< [pose][part]
   std::vector<float> contrast;              ///< one per pose
   int reach = 0;
+  int shape = 0;  ///< number of the first template whose patterns cover the same pixels
 
   void add(const CoarsePattern& pattern, std::ptrdiff_t stride) {
     const auto first = static_cast<std::int32_t>(offsets.size());
+    const auto count = static_cast<double>(std::max<std::size_t>(1, pattern.elements.size()));
+    // Grey values in units of their deviation: half floats keep their digits.
+    const double power = pattern.energy / count, unit = power > 0 ? std::sqrt(power) : 1;
     for (const std::size_t k : pattern.element_begin) begin.push_back(first + static_cast<std::int32_t>(k));
     for (const CoarsePattern::Element& e : pattern.elements) {
       const std::ptrdiff_t y = (e.offset + stride / 2 + stride * stride) / stride - stride;
       offsets.push_back({static_cast<std::int16_t>(e.offset - y * stride), static_cast<std::int16_t>(y)});
-      t.push_back(e.t);
+      t.push_back(static_cast<float>(e.t / unit));
     }
     const auto narrow = [](int value) { return static_cast<std::int16_t>(value); };
     extents.push_back(
         {narrow(pattern.left), narrow(pattern.right), narrow(pattern.top), narrow(pattern.bottom)});
     reach = std::max({reach, -pattern.left, pattern.right, -pattern.top, pattern.bottom});
     for (const CoarsePattern::Part& p : pattern.parts)
-      parts.push_back({p.n > 0 ? p.t / p.n : 0, p.weight > 0 ? p.weight / std::sqrt(p.tt) : 0, p.weight});
-    const auto count = static_cast<double>(std::max<std::size_t>(1, pattern.elements.size()));
-    contrast.push_back(CoarsePattern::kLeastContrast * static_cast<float>(pattern.energy / count));
+      parts.push_back({p.n > 0 ? static_cast<float>(p.t / p.n / unit) : 0,
+                       p.weight > 0 ? static_cast<float>(p.weight / std::sqrt(p.tt) * unit) : 0, p.weight});
+    contrast.push_back(CoarsePattern::kLeastContrast * static_cast<float>(power / (unit * unit)));
   }
   bool covers_the_same(const HostPatterns& other) const {
     const auto same = [](const CoarsePatterns::Offset& a, const CoarsePatterns::Offset& b) {
@@ -92,6 +91,7 @@ class DevicePatterns {
                  .t = upload(buffers_[3], t, stream),
                  .parts = upload(buffers_[4], parts, stream),
                  .contrast = upload(buffers_[5], contrast, stream)};
+    if (count > 1) add_pairs(first, stream);
   }
 
   int templates() const { return patterns_.templates; }
@@ -99,55 +99,49 @@ class DevicePatterns {
   CoarsePatterns some(int first, int count) const {
     CoarsePatterns some = patterns_;
     some.templates = count;
-    some.t += first, some.parts += first, some.contrast += first;
+    some.parts += first, some.contrast += first;
+    some.halves += kernels::pattern_words_before(first);
     return some;
   }
 
  private:
+  void add_pairs(const HostPatterns& first, const kernels::Stream& stream) {
+    const kernels::PatternPairs pairs = kernels::pattern_pairs(first.offsets, first.begin, first.reach);
+    patterns_.pairs = upload(buffers_[6], pairs.shifts, stream);
+    patterns_.steps = upload(buffers_[7], pairs.begin, stream);
+    const std::int64_t words = kernels::pattern_words(pairs, patterns_.lanes);
+    auto* halves = buffers_[8].reserve<std::uint32_t>(words);
+    kernels::launch_pattern_halves(patterns_.t, patterns_.lanes, upload(buffers_[9], pairs.elements, stream),
+                                   words, halves, stream.handle());
+    patterns_.halves = halves;
+  }
+
   CoarsePatterns patterns_;
-  DeviceBuffer buffers_[6];
+  DeviceBuffer buffers_[10];
 };
 
 /// The pixels of all levels of a template on the device.
 class DeviceLevels {
  public:
-  DeviceLevels(const PoseTemplate& source, const kernels::Stream& stream) : buffers_(source.top() + 1) {
-    for (int level = 1; level <= source.top(); ++level) {
-      const PixelList& list = source.level(level).pixels;
-      std::vector<float> all;
-      for (const auto* array : {&list.xi, &list.eta, &list.t, &list.tx, &list.ty})
-        all.insert(all.end(), array->begin(), array->end());
-      const float* first = upload(buffers_[level], all, stream);
-      const std::size_t n = list.padded();
-      double squares = 0;
-      for (int k = 0; k < list.count; k += pose::median_stride(list.count))
-        squares += static_cast<double>(list.t[k]) * list.t[k];
-      levels_.push_back({.xi = first,
-                         .eta = first + n,
-                         .t = first + 2 * n,
-                         .tx = first + 3 * n,
-                         .ty = first + 4 * n,
-                         .count = list.count,
-                         .padded = static_cast<int>(n),
-                         .mean = list.mean,
-                         .squares = squares});
-    }
+  DeviceLevels(const PoseTemplate& source, const kernels::Stream& stream) {
+    for (int level = 1; level <= source.top(); ++level)
+      levels_.emplace_back(source.level(level).pixels, stream);
   }
-  const kernels::PosePixels& level(int level) const { return levels_[level - 1]; }
+  const kernels::PosePixels& level(int level) const { return levels_[level - 1].pixels(); }
 
  private:
-  std::vector<DeviceBuffer> buffers_;
-  std::vector<kernels::PosePixels> levels_;
+  std::vector<DevicePixels> levels_;
 };
 
 /// The pyramid of an image on the device, from level 1 on.
 class DevicePyramid {
  public:
-  void make(const ImagePyramid& image, int top, const kernels::Stream& stream) {
+  void make(const ImagePyramid& image, int top, int device, core::ThreadPool& pool,
+            const kernels::Stream& stream) {
     const ImageView& view = image.image();
     const std::size_t row = view.width * size_of(view.type);
     void* pixels = pixels_.reserve(row * view.height);
-    kernels::upload(pixels, row, view.data, view.row_bytes, row, view.height, stream);
+    upload_rows(view, static_cast<std::byte*>(pixels), device, pool, stream);
     values_.make({pixels, static_cast<std::ptrdiff_t>(row), view.width, view.height}, top,
                  [&](const kernels::DeviceImage& in, float* out, bool is_first) {
                    kernels::launch_pose_reduced(in, is_first ? view.type : ScalarType::f32, out,
@@ -163,6 +157,11 @@ class DevicePyramid {
                   kernels::launch_pose_reduced_mask(in, out, stream.handle());
                 });
   }
+  /// The image itself, and its mask if it has one.
+  const kernels::DeviceImage& full() const { return values_.levels[0]; }
+  const float* full_mask() const {
+    return has_mask_ ? static_cast<const float*>(masks_.levels[0].data) : nullptr;
+  }
   kernels::PoseLevel level(int level) const {
     const kernels::DeviceImage& values = values_.levels[level];
     return {static_cast<const float*>(values.data),
@@ -171,6 +170,24 @@ class DevicePyramid {
   }
 
  private:
+  /// Copies by pinned memory, which several threads fill: the driver alone reads pageable memory at a few
+  /// GB/s. The stream must have read the former image.
+  void upload_rows(const ImageView& view, std::byte* pixels, int device, core::ThreadPool& pool,
+                   const kernels::Stream& stream) {
+    const std::size_t row = view.width * size_of(view.type);
+    auto* pinned = static_cast<std::byte*>(pinned_.reserve(row * view.height));
+    constexpr std::size_t kPart = 1 << 19;  // bytes
+    const auto rows =
+        static_cast<std::int64_t>(std::max<std::size_t>(1, kPart / std::max<std::size_t>(1, row)));
+    pool.parallel_for(view.height, rows, [&](std::int64_t begin, std::int64_t end, int) {
+      const kernels::DeviceScope scope(device);
+      const std::size_t first = begin * row, bytes = (end - begin) * row;
+      for (std::int64_t y = begin; y < end; ++y)
+        std::memcpy(pinned + y * row, static_cast<const std::byte*>(view.data) + y * view.row_bytes, row);
+      kernels::upload(pixels + first, pinned + first, bytes, stream);
+    });
+  }
+
   struct Planes {
     std::vector<DeviceBuffer> buffers;
     std::vector<kernels::DeviceImage> levels;
@@ -191,6 +208,7 @@ class DevicePyramid {
   };
 
   DeviceBuffer pixels_, mask_;
+  kernels::PinnedBuffer pinned_;
   Planes values_, masks_;
   bool has_mask_ = false;
 };
@@ -218,11 +236,17 @@ class DeviceCoarse {
 class CudaPoses final : public PoseBackend {
  public:
   CudaPoses(int device, core::ThreadPool& pool)
-      : device_(kernels::find_device(device).index), pool_(pool), on_cpu_(open_cpu_poses(pool)) {}
+      : device_(kernels::find_device(device).index),
+        most_reach_(kernels::most_coarse_reach()),
+        pool_(pool),
+        on_cpu_(open_cpu_poses(pool)),
+        full_(device_) {}
 
   void set_image(ImagePyramid& image, int top) override {
     const kernels::DeviceScope scope(device_);
-    pyramid_.make(image, top, stream_);
+    stream_.synchronize("the search of poses");  // a search that was cancelled may have left work
+    pyramid_.make(image, top, device_, pool_, stream_);
+    full_.set_image(pyramid_.full(), image.image().type, pyramid_.full_mask());
     on_cpu_->set_image(image, top);  // the device works meanwhile
   }
 
@@ -242,31 +266,49 @@ class CudaPoses final : public PoseBackend {
 
   void fit(int level, std::span<const LevelStart> starts, std::span<LevelFit> fits,
            const SearchLimit& limit) override {
+    if (starts.empty() || limit.is_over()) {
+      std::ranges::fill(fits, LevelFit{});
+      return;
+    }
     const kernels::DeviceScope scope(device_);
-    std::ranges::fill(fits, LevelFit{});
-    if (starts.empty() || limit.is_over()) return;
+    const auto count = std::ssize(starts);
+    auto* tasks = pinned_tasks_.reserve<kernels::PoseTask>(count);
     std::vector<kernels::PosePixels> pixels;
-    std::vector<kernels::PoseTask> tasks;
     std::map<const PoseTemplate*, int> indices;
-    int most_padded = 0;
-    for (const LevelStart& start : starts) {
-      const auto [at, is_new] = indices.try_emplace(start.source, static_cast<int>(pixels.size()));
-      if (is_new) {
-        pixels.push_back(levels_of(*start.source).level(level));
-        most_padded = std::max(most_padded, pixels.back().padded);
+    int most_padded = 0, last = 0;
+    for (std::int64_t k = 0; k < count; ++k) {
+      if (k == 0 || starts[k].source != starts[k - 1].source) {
+        const auto [at, is_new] = indices.try_emplace(starts[k].source, static_cast<int>(pixels.size()));
+        if (is_new) pixels.push_back(levels_of(*starts[k].source).level(level));
+        last = at->second;
+        most_padded = std::max(most_padded, pixels[last].padded);
       }
-      tasks.push_back({at->second, start.start, start.plan, level == 1});
+      tasks[k].pixels = last;
     }
     if (most_padded > kernels::most_pose_pixels()) return on_cpu_->fit(level, starts, fits, limit);
-    auto* results = results_.reserve<kernels::PoseResult>(tasks.size());
-    kernels::launch_pose_fits(pyramid_.level(level), upload(pixels_, pixels, stream_), most_padded,
-                              upload(tasks_, tasks, stream_), static_cast<int>(tasks.size()), results,
-                              stream_.handle());
-    std::vector<kernels::PoseResult> found(tasks.size());
-    kernels::download(found.data(), results, found.size() * sizeof(kernels::PoseResult), stream_);
+    core::for_each_index(pool_, count, [&](std::int64_t k) {
+      const LevelStart& start = starts[k];
+      tasks[k].start = start.start;
+      tasks[k].plan = *start.plan;
+      tasks[k].plan.gain = start.gain, tasks[k].plan.offset = start.offset;
+      tasks[k].with_structure = level == 1;
+    });
+    auto* on_device = tasks_.reserve<kernels::PoseTask>(count);
+    kernels::upload(on_device, tasks, count * sizeof(kernels::PoseTask), stream_);
+    auto* results = results_.reserve<kernels::PoseResult>(count);
+    kernels::launch_pose_fits(pyramid_.level(level), upload(pixels_, pixels, stream_), most_padded, on_device,
+                              static_cast<int>(count), results, stream_.handle());
+    auto* found = pinned_results_.reserve<kernels::PoseResult>(count);
+    kernels::download(found, results, count * sizeof(kernels::PoseResult), stream_);
     stream_.synchronize("fits of poses");
-    for (std::size_t k = 0; k < found.size(); ++k)
+    core::for_each_index(pool_, count, [&](std::int64_t k) {
       fits[k] = {found[k].fit, level == 1 ? found[k].structure : 1};
+    });
+  }
+
+  std::unique_ptr<FullFits> full_fits(const PoseTemplate& source) override {
+    // The host does short lists in less time than a device needs to answer.
+    return source.many().count > 0 ? full_.open() : nullptr;
   }
 
  private:
@@ -278,13 +320,19 @@ class CudaPoses final : public PoseBackend {
     pool_.parallel_for(std::ssize(missing), 1, [&](std::int64_t k, std::int64_t, int) {
       *missing[k].second = patterns_of(*missing[k].first->source, *missing[k].first->poses);
     });
+    for (const auto& [search, patterns] : missing) {
+      const auto same = std::ranges::find_if(
+          shapes_, [&](const HostPatterns* other) { return patterns->covers_the_same(*other); });
+      patterns->shape = static_cast<int>(same - shapes_.begin());
+      if (same == shapes_.end()) shapes_.push_back(patterns);
+    }
   }
   /// True for searches of the same pixels in the same image.
   bool are_alike(const CoarseSearch& a, const CoarseSearch& b) const {
     return &a == &b || (a.image == b.image && a.poses->turns() == b.poses->turns() &&
                         a.poses->sizes() == b.poses->sizes() && a.threshold == b.threshold &&
                         a.most == b.most && a.rules.any_polarity == b.rules.any_polarity &&
-                        patterns_.at(a.source).covers_the_same(patterns_.at(b.source)));
+                        patterns_.at(a.source).shape == patterns_.at(b.source).shape);
   }
 
   /// False if the searches do not fit.
@@ -295,9 +343,12 @@ class CudaPoses final : public PoseBackend {
     const auto bytes =
         static_cast<std::size_t>(kernels::coarse_places(width, height)) * poses.count() * sizeof(float);
     const int lanes = searches.size() == 1 ? 1 : CoarsePatterns::kLanes;
-    const std::size_t most_bytes = std::min(kMostScores, (scores_.size() + kernels::free_memory()) / 2);
+    const std::size_t wanted = std::min(kMostScores, bytes * ((searches.size() + lanes - 1) / lanes * lanes));
+    const std::size_t most_bytes =  // to ask the device takes longer than a search of few templates
+        scores_.size() >= wanted ? kMostScores
+                                 : std::min(kMostScores, (scores_.size() + kernels::free_memory()) / 2);
     if (static_cast<int>(first.wanted.size()) != poses.count() ||
-        patterns_.at(first.source).reach > kMostReach || bytes * lanes > most_bytes)
+        patterns_.at(first.source).reach > most_reach_ || bytes * lanes > most_bytes)
       return false;
     const int together = static_cast<int>(std::min<std::size_t>(most_bytes / bytes / lanes, 1 << 20)) * lanes;
     const DevicePatterns& patterns = on_device(searches);
@@ -369,15 +420,19 @@ class CudaPoses final : public PoseBackend {
   }
 
   int device_;
+  int most_reach_;
   core::ThreadPool& pool_;
   std::unique_ptr<PoseBackend> on_cpu_;
   kernels::Stream stream_;
   DevicePyramid pyramid_;
+  DeviceFullFits full_;
   DeviceCoarse coarse_;
   std::map<const PoseTemplate*, HostPatterns> patterns_;
+  std::vector<const HostPatterns*> shapes_;  ///< of those in patterns_, by HostPatterns::shape
   std::map<std::vector<const PoseTemplate*>, DevicePatterns> groups_;
   std::map<const PoseTemplate*, DeviceLevels> levels_;
   DeviceBuffer scores_, bins_, cuts_, peaks_, count_, pixels_, tasks_, results_;
+  kernels::PinnedBuffer pinned_tasks_, pinned_results_;
 };
 
 }  // namespace

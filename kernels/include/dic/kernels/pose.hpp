@@ -3,8 +3,11 @@
 #include <cstdint>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/image.hpp>
+#include <dic/kernels/spline.hpp>
 #include <dic/shared/image_view.hpp>
 #include <dic/shared/pose_fit.hpp>
+#include <span>
+#include <vector>
 
 /// The search of templates at any pose: image pyramid, correlation of many patterns at the coarsest level,
 /// fits.
@@ -31,7 +34,7 @@ constexpr int kPatternBlocks = 9, kPatternParts = 5;
 
 /// Templates whose patterns cover the same pixels at each pose. All pointers are to device memory.
 struct CoarsePatterns {
-  static constexpr int kLanes = 4;  ///< templates that one thread correlates at a time
+  static constexpr int kLanes = 16;  ///< templates that one warp correlates at a time
 
   struct Offset {
     std::int16_t x, y;  ///< from the template's centre, px
@@ -46,15 +49,39 @@ struct CoarsePatterns {
     float weight = 0;
   };
   int poses = 0, templates = 0;
-  int lanes = 0;                        ///< templates, rounded up to whole kLanes if there are several
+  int lanes = 0;                        ///< 1, or the templates rounded up to whole kLanes
   int reach = 0;                        ///< largest distance of a pixel from the centre along an axis, px
   const Offset* offsets = nullptr;      ///< of all poses, by pose and block
   const std::int32_t* begin = nullptr;  ///< kPatternBlocks + 1 per pose: indices into `offsets`
   const Extent* extents = nullptr;      ///< per pose
-  const float* t = nullptr;  ///< `lanes` per element: grey values of the templates minus those of the pattern
-  const Part* parts = nullptr;      ///< [pose][part][lanes]
-  const float* contrast = nullptr;  ///< [pose][lanes]: least sum of squared deviations per visible pixel
+  const float* t = nullptr;             ///< grey values of one template minus their mean, per element
+  const Part* parts = nullptr;          ///< [pose][part][lanes]
+  const float* contrast = nullptr;      ///< [pose][lanes]: least sum of squared deviations per visible pixel
+  // Only of several templates, see PatternPairs:
+  const std::int32_t* pairs = nullptr;  ///< `PatternPairs::shifts`
+  const std::int32_t* steps = nullptr;  ///< `PatternPairs::begin`
+  const std::uint32_t* halves = nullptr;
 };
+
+/// The pixels of patterns as tensor cores take them: pairs of neighbours in a row, in steps of pairs of one
+/// block.
+struct PatternPairs {
+  static constexpr int kStep = 8;
+  std::vector<std::int32_t> shifts;    ///< left pixel of each pair: elements of a tile from the centre
+  std::vector<std::int32_t> elements;  ///< both pixels of each pair, -1: none
+  std::vector<std::int32_t> begin;     ///< kPatternBlocks + 1 per pose: indices of steps
+};
+/// offsets, begin, reach: see CoarsePatterns.
+PatternPairs pattern_pairs(std::span<const CoarsePatterns::Offset> offsets,
+                           std::span<const std::int32_t> begin, int reach);
+/// Number of words of `CoarsePatterns::halves`, and of those before the words of a template, whose index is a
+/// multiple of kLanes, in each step.
+std::int64_t pattern_words(const PatternPairs& pairs, int lanes);
+std::int64_t pattern_words_before(int template_index);
+/// Queues making `CoarsePatterns::halves` from grey values, `lanes` per element: numbers of the size of 1, of
+/// which half floats keep the digits. elements: `PatternPairs::elements` in device memory.
+void launch_pattern_halves(const float* t, int lanes, const std::int32_t* elements, std::int64_t words,
+                           std::uint32_t* halves, StreamHandle stream);
 
 /// Demands of coarse scores.
 struct CoarseDemands {
@@ -69,6 +96,8 @@ inline std::int64_t coarse_places(int width, int height) {
   return static_cast<std::int64_t>(width + 2) * (height + 2);
 }
 
+/// Largest `CoarsePatterns::reach` whose tiles fit into the current device's shared memory.
+int most_coarse_reach();
 /// Queues the correlation of all templates at all poses and places: the best one of a part. scores:
 /// [template][pose][place].
 void launch_coarse_scores(const CoarsePlane& image, const CoarsePatterns& patterns,
@@ -139,5 +168,41 @@ int most_pose_pixels();
 /// `PosePixels::padded` of the lists, at most most_pose_pixels().
 void launch_pose_fits(const PoseLevel& image, const PosePixels* pixels, int most_padded,
                       const PoseTask* tasks, int count, PoseResult* results, StreamHandle stream);
+
+/// The quintic spline of an image; coefficients: see PlaneLayout, points to the pixel (0, 0); mask: see
+/// PoseLevel.
+struct SplineLevel {
+  const CoefficientPair* coefficients = nullptr;
+  int stride = 0;
+  const float* mask = nullptr;
+  int width = 0, height = 0;
+};
+/// Device memory of a fit that the whole device shares.
+struct WholeMemory {
+  float* values = nullptr;   ///< grey value per pixel at the last step, minus a constant; NaN outside
+  float* weights = nullptr;  ///< weight per pixel at the last step
+  void* scratch = nullptr;   ///< whole_fit_bytes()
+};
+struct WholeResult {
+  pose::Fit fit;
+  double gain = 1, offset = 0;  ///< of `WholeMemory::values`
+  float limit = 0;              ///< residual from which pixels of the last step do not count; 0: all count
+};
+std::size_t whole_fit_bytes();
+/// Queues a fit with a list of pixels of any length. Returns where the result will be.
+const WholeResult* launch_whole_fit(const SplineLevel& image, const PosePixels& pixels,
+                                    const pose::FitPlan& plan, const pose::Warp& start,
+                                    const WholeMemory& memory, StreamHandle stream);
+
+/// A pixel of a template after a fit; image gradient and residual in units of the template's grey values.
+struct FittedPixel {
+  static constexpr int kGroup = 64;  ///< pixels of a group of neighbours
+  float xi, eta, t, tx, ty, ix, iy, residual, weight;
+};
+/// Queues getting `count` pixels of the groups 0, `stride`, 2 `stride`, ... of a fit with its pose, and the
+/// sums of the weights and of pose::biweight_slope() over all pixels into `slopes`.
+void launch_fitted_pixels(const SplineLevel& image, const PosePixels& pixels, const WholeMemory& memory,
+                          const WholeResult& fit, int stride, int count, FittedPixel* fitted, double* slopes,
+                          StreamHandle stream);
 
 }  // namespace dic::kernels

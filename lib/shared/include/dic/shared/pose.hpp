@@ -72,24 +72,16 @@ DIC_HOST_DEVICE constexpr int parameters(Freedom freedom) {
          : freedom == Freedom::similarity ? 4
                                           : 6;
 }
-/// Weight of geometric term `term` in free parameter `parameter`. Beside the shift, a similarity has the
-/// rotation (radians) and the logarithm of the scale.
-DIC_HOST_DEVICE constexpr double basis(Freedom freedom, int parameter, int term) {
-  if (parameter < 2 || freedom == Freedom::affine) return parameter == term ? 1 : 0;
-  const bool is_rotation = parameter == 2 && freedom != Freedom::scale;
-  if (is_rotation) return term == 3 ? -1 : term == 4 ? 1 : 0;  // -eta tx + xi ty
-  return term == 2 || term == 5 ? 1 : 0;                       // xi tx + eta ty
-}
 
 /// A warp after a step: it is composed with the inverse of the step (inverse compositional algorithm, Baker &
 /// Matthews 2004). step: the six geometric parameters.
 DIC_HOST_DEVICE inline Warp composed(const Warp& w, const double (&step)[kGeometric]) {
-  const double a = 1 + step[2], b = step[3], c = step[4], d = 1 + step[5], det = a * d - b * c;
+  const double a = 1 + step[2], b = step[3], c = step[4], d = 1 + step[5], one = 1 / (a * d - b * c);
   Warp next;
-  next.xx = (w.xx * d - w.xy * c) / det;
-  next.xy = (w.xy * a - w.xx * b) / det;
-  next.yx = (w.yx * d - w.yy * c) / det;
-  next.yy = (w.yy * a - w.yx * b) / det;
+  next.xx = (w.xx * d - w.xy * c) * one;
+  next.xy = (w.xy * a - w.xx * b) * one;
+  next.yx = (w.yx * d - w.yy * c) * one;
+  next.yy = (w.yy * a - w.yx * b) * one;
   next.center_x = w.center_x - (next.xx * step[0] + next.xy * step[1]);
   next.center_y = w.center_y - (next.yx * step[0] + next.yy * step[1]);
   return next;
@@ -106,12 +98,13 @@ DIC_HOST_DEVICE inline void geometric_step(Freedom freedom, const double* free, 
   const bool rotates = freedom == Freedom::rotation || freedom == Freedom::similarity;
   const double radians = rotates ? free[2] : 0;
   const double log_scale = freedom == Freedom::similarity ? free[3] : freedom == Freedom::scale ? free[2] : 0;
-  const Warp change = similarity(0, 0, radians, std::exp(log_scale));
+  const Warp change = similarity(0, 0, radians, log_scale == 0 ? 1 : std::exp(log_scale));
   step[2] = change.xx - 1, step[3] = change.xy, step[4] = change.yx, step[5] = change.yy - 1;
 }
 
 /// Solves A x = b for several right-hand sides by Cholesky's method, in place: `a` (n x n, lower triangle
-/// used) becomes its factor, `b` (columns x n) the solution. False where A is not positive definite.
+/// used) becomes its factor, with the inverse of each diagonal element, since a GPU divides slowly; `b`
+/// (columns x n) becomes the solution. False where A is not positive definite.
 template <int kMax>
 DIC_HOST_DEVICE bool solve(double (&a)[kMax][kMax], int n, double* b, int columns) {
   constexpr double kLeastPivot = 1e-10;
@@ -122,20 +115,20 @@ DIC_HOST_DEVICE bool solve(double (&a)[kMax][kMax], int n, double* b, int column
       for (int k = 0; k < j; ++k) sum -= a[i][k] * a[j][k];
       if (i == j) {
         if (!(sum > kLeastPivot * diagonal)) return false;
-        a[i][i] = std::sqrt(sum);
+        a[i][i] = 1 / std::sqrt(sum);
       } else {
-        a[i][j] = sum / a[j][j];
+        a[i][j] = sum * a[j][j];
       }
     }
   }
   for (int column = 0; column < columns; ++column, b += n) {
     for (int i = 0; i < n; ++i) {
       for (int k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
-      b[i] /= a[i][i];
+      b[i] *= a[i][i];
     }
     for (int i = n - 1; i >= 0; --i) {
       for (int k = i + 1; k < n; ++k) b[i] -= a[k][i] * b[k];
-      b[i] /= a[i][i];
+      b[i] *= a[i][i];
     }
   }
   return true;

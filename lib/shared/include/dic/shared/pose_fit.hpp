@@ -79,6 +79,12 @@ DIC_HOST_DEVICE inline float biweight(float q) {
   return rest > 0 ? rest * rest : 0.0F;
 }
 
+/// Slope of a weighted residual, r w(r), for a weight w = (1 - q^2)^2: (1 - q^2) (1 - 5 q^2).
+DIC_HOST_DEVICE inline double biweight_slope(float weight) {
+  const double rest = std::sqrt(static_cast<double>(weight));
+  return rest * (5 * rest - 4);
+}
+
 /// Normal equations of the free parameters, gain and offset.
 ///
 /// The model is the image's grey value, gain * (t + gradient . step) + offset, or, the other way round, the
@@ -91,27 +97,35 @@ struct NormalEquations {
   int size = 0;
   int known = kGain;  ///< term of the unknown before the last: the template's grey value or the image's
 
-  DIC_HOST_DEVICE void fill(Freedom freedom, const double* products, bool of_image) {
+  DIC_HOST_DEVICE void start(Freedom freedom, bool of_image) {
     size = parameters(freedom) + 2, known = of_image ? kGain : kImage;
-    const int wanted = of_image ? kImage : kGain;
-    for (int i = 0; i < size; ++i) {
-      unknown[i] = of(freedom, i, [&](int term) { return products[product_index(term, wanted)]; });
-      for (int j = 0; j <= i; ++j)
-        matrix[i][j] = matrix[j][i] = of(freedom, i, [&](int p) {
-          return of(freedom, j, [&](int q) { return products[product_index(p, q)]; });
-        });
+  }
+  DIC_HOST_DEVICE static constexpr int entries(int size) { return size * (size + 1) / 2 + size; }
+  /// Fills one of the entries of the lower triangle and of the right-hand side, so that several threads can
+  /// share the work.
+  DIC_HOST_DEVICE void fill(Freedom freedom, const double* products, int entry) {
+    int row = 0, before = 0;
+    for (; row < size && before + row + 1 <= entry; ++row) before += row + 1;
+    const int column = entry - before;
+    if (row == size) {
+      const int wanted = known == kGain ? kImage : kGain;
+      unknown[column] = of(freedom, column, [&](int term) { return products[product_index(term, wanted)]; });
+      return;
     }
+    matrix[row][column] = of(freedom, row, [&](int p) {
+      return of(freedom, column, [&](int q) { return products[product_index(p, q)]; });
+    });
   }
 
-  /// Sum over the terms of the unknown of this index.
+  /// Sum over the terms of the unknown of this index. Beside the shift, a similarity has the rotation
+  /// (radians), whose term is -eta tx + xi ty, and the logarithm of the scale, xi tx + eta ty.
   template <typename Value>
   DIC_HOST_DEVICE double of(Freedom freedom, int index, const Value& value) const {
     const int free = size - 2;
     if (index >= free) return value(index == free ? known : kOffset);
-    double sum = 0;
-    for (int term = 0; term < kGeometric; ++term)
-      if (const double weight = basis(freedom, index, term); weight != 0) sum += weight * value(term);
-    return sum;
+    if (index < 2 || freedom == Freedom::affine) return value(index);
+    const bool is_rotation = index == 2 && freedom != Freedom::scale;
+    return is_rotation ? value(4) - value(3) : value(2) + value(5);
   }
 };
 
@@ -125,7 +139,7 @@ struct FitStep {
 DIC_HOST_DEVICE inline double length_of(const double (&step)[kGeometric], double rim) {
   const double turn =
       std::sqrt((step[2] * step[2] + step[3] * step[3] + step[4] * step[4] + step[5] * step[5]) / 2);
-  return std::hypot(step[0], step[1]) + rim * turn;
+  return std::sqrt(step[0] * step[0] + step[1] * step[1]) + rim * turn;
 }
 
 /// The line image = gain * template + offset.
@@ -146,6 +160,7 @@ class FitSteps {
   DIC_HOST_DEVICE FitSteps(const FitPlan& plan, const Warp& start, double origin, double mean, int pixels)
       : plan_(plan), start_(start), origin_(origin), mean_(mean), pixels_(pixels > 1 ? pixels : 1) {
     fit_.warp = start;
+    normal_.start(plan.freedom, plan.is_near);
     has_model_ = plan.gain != 0;
     if (has_model_) gain_ = plan.gain, offset_ = plan.offset + plan.gain * mean - origin;
   }
@@ -178,6 +193,16 @@ class FitSteps {
   }
   /// fitting: number of pixels whose weight is above kFits.
   DIC_HOST_DEVICE void take_products(const double* products, double fitting) {
+    for (int entry = 0; entry < equations(); ++entry) fill_equations(products, entry);
+    take_filled(products, fitting);
+  }
+  /// take_products() in parts: threads that share a fit fill the entries of the equations, then one of them
+  /// takes the step.
+  DIC_HOST_DEVICE int equations() const { return NormalEquations::entries(normal_.size); }
+  DIC_HOST_DEVICE void fill_equations(const double* products, int entry) {
+    normal_.fill(plan_.freedom, products, entry);
+  }
+  DIC_HOST_DEVICE void take_filled(const double* products, double fitting) {
     rate(products, fitting);
     if (k_ == plan_.robust_from) highest_ = 0;  // the quality has another meaning from here on
     if (!(fit_.quality >= highest_ - kLoss) || !solve_step(products)) return take_back();
@@ -203,10 +228,12 @@ class FitSteps {
 
  private:
   DIC_HOST_DEVICE bool is_within(const Warp& warp) const {
-    const double moved = std::hypot(warp.center_x - start_.center_x, warp.center_y - start_.center_y);
-    const double a = std::hypot(warp.xx - start_.xx, warp.yx - start_.yx);
-    const double b = std::hypot(warp.xy - start_.xy, warp.yy - start_.yy);
-    return moved <= plan_.most_motion && plan_.rim * (a > b ? a : b) <= plan_.most_motion;
+    const auto squares = [](double x, double y) { return x * x + y * y; };
+    const double moved = squares(warp.center_x - start_.center_x, warp.center_y - start_.center_y);
+    const double a = squares(warp.xx - start_.xx, warp.yx - start_.yx);
+    const double b = squares(warp.xy - start_.xy, warp.yy - start_.yy);
+    const double most = plan_.most_motion * plan_.most_motion;
+    return moved <= most && plan_.rim * plan_.rim * (a > b ? a : b) <= most;
   }
   /// Tries a shorter step from the best pose, or ends.
   DIC_HOST_DEVICE void take_back() {
@@ -227,7 +254,6 @@ class FitSteps {
   /// Computes the step to which the products lead, at most kMostStep long, with gain and offset. False if
   /// there is no solution.
   DIC_HOST_DEVICE bool solve_step(const double* products) {
-    normal_.fill(plan_.freedom, products, plan_.is_near);
     if (!solve(normal_.matrix, normal_.size, normal_.unknown, 1)) return false;
     const int free = normal_.size - 2;
     const double amplitude = normal_.unknown[free];

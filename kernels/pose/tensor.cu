@@ -1,0 +1,431 @@
+#include <cuda_fp16.h>
+
+#include "ncc/tensor/wide_products.cuh"
+#include "pose/coarse.cuh"
+
+/// Scores of several templates on tensor cores: at 16 places in a row, the image under a pattern times the
+/// patterns of 8 templates is a product of matrices of half floats, summed as floats. A step takes 8 pairs of
+/// pixels of one of the 3 x 3 blocks; its products are added to the sums over all blocks and to those over
+/// the sides at which the block lies.
+namespace dic::kernels {
+namespace coarse {
+namespace {
+
+constexpr int product_places = 16, product_templates = 8;
+constexpr int pairs_per_lane = PatternPairs::kStep / 4;
+
+/// The shape of the sums of a warp. cut: patterns reach over the image's border or its mask, so that sums of
+/// their visible pixels are needed as well.
+template <bool cut>
+struct Shape {
+  static constexpr int kinds = cut ? 3 : 1;       ///< t v; t, t t
+  static constexpr int across = cut ? 1 : 2;      ///< products along x
+  static constexpr int deep = cut ? 1 : 2;        ///< products of templates
+  static constexpr int statistics = cut ? 3 : 2;  ///< mean / root, 1 / root; or n, v, v v
+  static constexpr int blocks = cut ? 3 : 4;      ///< per multiprocessor
+};
+
+/// Distance of two rows of a tile in shared memory, words: lanes that read pairs of neighbouring rows
+/// meet other banks.
+int stride_of(int reach) {
+  const int columns = tile_columns + 2 * reach;
+  return (columns + 15) / 32 * 32 + 16;
+}
+
+__device__ bool is_tile_cut(const ScoreJob& job, int pose, int x0, int y0) {
+  const CoarsePlane& image = job.image;
+  const CoarsePatterns::Extent e = job.patterns.extents[pose];
+  const int x1 = min(x0 + tile_columns - 1, image.width), y1 = min(y0 + tile_rows - 1, image.height);
+  return image.has_mask || x0 + e.left < 0 || y0 + e.top < 0 || x1 + e.right >= image.width ||
+         y1 + e.bottom >= image.height;
+}
+
+/// A tile at one pose. Grey values are relative to their mean in the tile, in units of about the image's
+/// deviation, so that half floats keep what is different.
+template <bool cut>
+class TensorTile {
+  using Own = Shape<cut>;
+
+ public:
+  __device__ TensorTile(const ScoreJob& job, float* memory, int stride, int pose, int x, int y)
+      : job_(job),
+        statistics_(memory),
+        values_(memory + Own::statistics * kPatternParts * tile_places),
+        counts_(values_ + stride * (tile_rows + 2 * job.patterns.reach)),
+        stride_(stride),
+        pose_(pose),
+        x0_(x),
+        y0_(y),
+        lane_(threadIdx.x % warp_size),
+        warp_(threadIdx.x / warp_size),
+        scale_(0.03f * rsqrtf(job.demands.least_variance)) {
+    demands_ = job.demands;
+    demands_.least_variance *= scale_ * scale_;
+    const std::int32_t* begin = job.patterns.begin + pose * (kPatternBlocks + 1);
+#pragma unroll
+    for (int block = 0; block < kPatternBlocks; ++block)
+      number_.add(block, static_cast<float>(begin[block + 1] - begin[block]));
+    const std::int32_t* steps = job.patterns.steps + pose * (kPatternBlocks + 1);
+    first_step_ = steps[0];
+#pragma unroll
+    for (int block = 0; block < kPatternBlocks; ++block)
+      steps_[block / 4] |= static_cast<unsigned>(steps[block + 1] - steps[block]) << 8 * (block % 4);
+  }
+
+  __device__ void score() {
+    load();
+    __syncthreads();
+    sum_windows();
+    __syncthreads();
+    make_pairs(values_);
+    if constexpr (cut) make_pairs(counts_);
+    __syncthreads();
+    constexpr int items = tile_rows * tile_columns / product_places / Own::across;
+    constexpr int items_across = tile_columns / product_places / Own::across;
+    for (int first = 0; first < job_.patterns.templates; first += Own::deep * product_templates)
+      for (int item = warp_; item < items; item += warps)
+        correlate(first, item / items_across, item % items_across * Own::across * product_places);
+  }
+
+ private:
+  using Sums = float[Own::kinds][kPatternParts][Own::across][Own::deep][4];
+
+  __device__ void load() {
+    const int reach = job_.patterns.reach, columns = tile_columns + 2 * reach,
+              count = columns * (tile_rows + 2 * reach), end = job_.image.margin;
+    float sum = 0, number = 0;
+    for (int k = threadIdx.x; k < count; k += threads) {
+      const int column = k % columns, row = k / columns, px = x0_ - reach + column, py = y0_ - reach + row;
+      const bool is_there = px < job_.image.width + end && py < job_.image.height + end;
+      const std::int64_t at = static_cast<std::int64_t>(py) * job_.image.stride + px;
+      const float counts = is_there ? job_.image.counts[at] : 0.0f;
+      const float value = is_there ? job_.image.values[at] : 0.0f;
+      values_[row * stride_ + column] = value;
+      counts_[row * stride_ + column] = counts;
+      sum = fmaf(value, counts, sum), number += counts;
+    }
+    __shared__ float sums[2][warps];
+    sum = warp_sum(sum), number = warp_sum(number);
+    if (lane_ == 0) sums[0][warp_] = sum, sums[1][warp_] = number;
+    __syncthreads();
+    sum = number = 0;
+    for (int w = 0; w < warps; ++w) sum += sums[0][w], number += sums[1][w];
+    const float origin = sum / fmaxf(number, 1.0f);
+    for (int k = threadIdx.x; k < count; k += threads) {
+      const int at = k / columns * stride_ + k % columns;
+      values_[at] = counts_[at] != 0 ? (values_[at] - origin) * scale_ : 0.0f;
+    }
+  }
+
+  __device__ float& statistic(int kind, int part, int place) const {
+    return statistics_[(kind * kPatternParts + part) * tile_places + place];
+  }
+
+  /// Sums up the image under the parts at some rows of a column.
+  __device__ void sum_windows() const {
+    const int row = warp_ * rows_per_thread, reach = job_.patterns.reach;
+    const int own = (row + reach) * stride_ + lane_ + reach;
+    PartSums n[rows_per_thread], v[rows_per_thread], vv[rows_per_thread];
+    float one_n[rows_per_thread] = {}, one_v[rows_per_thread] = {}, one_vv[rows_per_thread] = {};
+    for_each_block(
+        job_.patterns, pose_,
+        [&](int, CoarsePatterns::Offset o) {
+          const int at = own + o.y * stride_ + o.x;
+#pragma unroll
+          for (int i = 0; i < rows_per_thread; ++i) {
+            const float value = values_[at + i * stride_];
+            if constexpr (cut) one_n[i] += counts_[at + i * stride_];
+            one_v[i] += value;
+            one_vv[i] = fmaf(value, value, one_vv[i]);
+          }
+        },
+        [&](int block) {
+#pragma unroll
+          for (int i = 0; i < rows_per_thread; ++i) {
+            if constexpr (cut) n[i].add(block, one_n[i]);
+            v[i].add(block, one_v[i]), vv[i].add(block, one_vv[i]);
+            one_n[i] = one_v[i] = one_vv[i] = 0;
+          }
+        });
+#pragma unroll
+    for (int part = 0; part < kPatternParts; ++part)
+#pragma unroll
+      for (int i = 0; i < rows_per_thread; ++i) {
+        const int place = (row + i) * tile_columns + lane_;
+        const float sum = v[i].of(part), squares = vv[i].of(part);
+        if constexpr (cut) {
+          statistic(0, part, place) = n[i].of(part);
+          statistic(1, part, place) = sum;
+          statistic(2, part, place) = squares;
+        } else {
+          const float number = fmaxf(number_.of(part), 1.0f);
+          const float root = rsqrtf(fmaxf(squares - sum * sum / number, demands_.least_variance * number));
+          statistic(0, part, place) = root * sum / number;
+          statistic(1, part, place) = root;
+        }
+      }
+  }
+
+  /// Replaces the floats of a tile by half floats of each pixel and its right neighbour.
+  __device__ void make_pairs(float* tile) const {
+    const int columns = tile_columns + 2 * job_.patterns.reach, rows = tile_rows + 2 * job_.patterns.reach;
+    for (int row = warp_; row < rows; row += warps)
+      for (int first = 0; first < columns; first += warp_size) {
+        float* own = tile + row * stride_ + first + lane_;
+        const int left = columns - first - lane_;
+        const __half2 pair = __floats2half2_rn(left > 0 ? own[0] : 0.0f, left > 1 ? own[1] : 0.0f);
+        __syncwarp();
+        if (left > 0) *reinterpret_cast<__half2*>(own) = pair;
+        __syncwarp();
+      }
+  }
+
+  /// Correlates some templates, from `first` on, with places of a row of the tile, from a column on.
+  __device__ void correlate(int first, int row, int column) const {
+    Sums sums = {};
+    const CoarsePatterns& patterns = job_.patterns;
+    const int reach = patterns.reach, step_words = patterns.lanes / product_templates * warp_size;
+    const int own = (row + reach) * stride_ + column + reach + lane_ / 4;
+    const Word* values = reinterpret_cast<const Word*>(values_) + own;
+    const Word* counts = reinterpret_cast<const Word*>(counts_) + own;
+    const uint2* greys = reinterpret_cast<const uint2*>(patterns.halves) + lane_ +
+                         static_cast<std::int64_t>(first_step_) * step_words +
+                         first / product_templates * warp_size;
+    const int2* pairs = reinterpret_cast<const int2*>(patterns.pairs) + 4 * first_step_ + lane_ % 4;
+    int2 at = *pairs;
+#pragma unroll
+    for (int block = 0; block < kPatternBlocks; ++block) {
+      const int steps = steps_[block / 4] >> 8 * (block % 4) & 255;
+      for (int step = 0; step < steps; ++step) {
+        pairs += 4;
+        const int2 next = *pairs;  // one step ahead; behind the last one are those of another pose
+        Word t[Own::deep][2];
+#pragma unroll
+        for (int d = 0; d < Own::deep; ++d) {
+          const uint2 words = greys[d * warp_size];
+          t[d][0] = words.x, t[d][1] = words.y;
+        }
+        greys += step_words;
+#pragma unroll
+        for (int a = 0; a < Own::across; ++a) {
+          const Word v[4] = {values[at.x + a * product_places], values[at.x + a * product_places + 8],
+                             values[at.y + a * product_places], values[at.y + a * product_places + 8]};
+#pragma unroll
+          for (int d = 0; d < Own::deep; ++d) add(block, sums[0], a, d, v, t[d]);
+          if constexpr (cut) {
+            const Word c[4] = {counts[at.x], counts[at.x + 8], counts[at.y], counts[at.y + 8]};
+            add(block, sums[1], a, 0, c, t[0]);
+            const Word squares[2] = {squared(t[0][0]), squared(t[0][1])};
+            add(block, sums[2], a, 0, c, squares);
+          }
+        }
+        at = next;
+      }
+    }
+    write(first, row, column, sums);
+  }
+  __device__ static Word squared(Word pair) {
+    const __half2 value = *reinterpret_cast<const __half2*>(&pair), square = __hmul2(value, value);
+    return *reinterpret_cast<const Word*>(&square);
+  }
+  /// Adds the products of a step to the sums of the parts of `block`.
+  __device__ static void add(int block, float (&sums)[kPatternParts][Own::across][Own::deep][4], int a, int d,
+                             const Word (&image)[4], const Word (&pattern)[2]) {
+    multiply(sums[0][a][d], image, pattern);
+#pragma unroll
+    for (int side = 0; side < kPatternParts - 1; ++side)
+      if (is_at(block, side)) multiply(sums[1 + side][a][d], image, pattern);
+  }
+
+  /// Writes the best scores of a part. A lane has two neighbouring templates at two places of each product.
+  __device__ void write(int first, int row, int column, const Sums& sums) const {
+    const CoarsePatterns& patterns = job_.patterns;
+    const int y = y0_ + row, group = lane_ / 4, own = first + 2 * (lane_ % 4);
+    float best[Own::across][Own::deep][4];
+#pragma unroll
+    for (int a = 0; a < Own::across; ++a)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int x = x0_ + column + a * product_places + group + i / 2 * 8;
+#pragma unroll
+        for (int d = 0; d < Own::deep; ++d) best[a][d][i] = cut && is_cut(x, y) ? 0.0f : -1.0f;
+      }
+#pragma unroll
+    for (int part = 0; part < kPatternParts; ++part) {
+      const auto of = [&](int kind, int a, int d, int i) {
+        const float all = sums[kind][0][a][d][i];
+        return part == 0 ? all : all - sums[kind][part][a][d][i];
+      };
+      CoarsePatterns::Part parts[Own::deep][2];
+#pragma unroll
+      for (int d = 0; d < Own::deep; ++d)
+#pragma unroll
+        for (int j = 0; j < 2; ++j)
+          parts[d][j] = part_of(patterns, pose_, part, own + d * product_templates + j);
+#pragma unroll
+      for (int a = 0; a < Own::across; ++a)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const int place = row * tile_columns + column + a * product_places + group + half * 8;
+#pragma unroll
+          for (int d = 0; d < Own::deep; ++d)
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+              const int i = 2 * half + j;
+              float score = -1;
+              if constexpr (cut) {
+                const float contrast =
+                    patterns.contrast[static_cast<std::int64_t>(pose_) * patterns.lanes + own + j];
+                score =
+                    cut_score({statistic(0, part, place), of(1, a, d, i), of(2, a, d, i),
+                               statistic(1, part, place), statistic(2, part, place), of(0, a, d, i)},
+                              parts[d][j].weight, contrast, demands_.least_visible * number_.of(0), demands_);
+              } else if (parts[d][j].factor != 0) {
+                const float of_mean = statistic(0, part, place) * (parts[d][j].mean * number_.of(part));
+                score = parts[d][j].factor * fmaf(of(0, a, d, i), statistic(1, part, place), -of_mean);
+                if (demands_.any_polarity) score = fabsf(score);
+              }
+              best[a][d][i] = fmaxf(best[a][d][i], score);
+            }
+        }
+    }
+    const int width = job_.image.width + 2, x = x0_ + column + group;
+    if (y > job_.image.height) return;
+    const std::int64_t places = static_cast<std::int64_t>(width) * (job_.image.height + 2);
+    const std::int64_t of_template = places * patterns.poses;
+    float* to = job_.scores + own * of_template + pose_ * places + (y + 1) * width + x + 1;
+#pragma unroll
+    for (int d = 0; d < Own::deep; ++d)
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const int ahead = d * product_templates + j;
+        float* plane = to + ahead * of_template;
+        if (own + ahead >= patterns.templates) continue;
+#pragma unroll
+        for (int a = 0; a < Own::across; ++a)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            const int right = a * product_places + half * 8;
+            if (x + right <= job_.image.width) plane[right] = best[a][d][2 * half + j];
+          }
+      }
+  }
+  __device__ bool is_cut(int x, int y) const {
+    const CoarsePatterns::Extent e = job_.patterns.extents[pose_];
+    return job_.image.has_mask || x + e.left < 0 || y + e.top < 0 || x + e.right >= job_.image.width ||
+           y + e.bottom >= job_.image.height;
+  }
+
+  const ScoreJob& job_;
+  CoarseDemands demands_;  ///< in units of the tile's grey values
+  float *statistics_, *values_, *counts_;
+  int stride_, pose_, x0_, y0_, lane_, warp_;
+  float scale_;
+  PartSums number_;         ///< of the pattern's pixels
+  int first_step_;          ///< of the pose
+  unsigned steps_[3] = {};  ///< steps of each block, a byte each
+};
+
+/// Scores of all tiles and poses, a block each, that are cut or not. Blocks that run at the same time have
+/// the same pose, so that its patterns stay in the cache.
+template <bool cut>
+__global__ void __launch_bounds__(threads, Shape<cut>::blocks)
+    tensor_scores(const __grid_constant__ ScoreJob job, int stride, TileGrid grid) {
+  extern __shared__ float memory[];
+  const int pose = blockIdx.x / grid.all, tile = blockIdx.x % grid.all;
+  const int x0 = tile % grid.across * tile_columns - 1, y0 = tile / grid.across * tile_rows - 1;
+  if (is_tile_cut(job, pose, x0, y0) == cut) TensorTile<cut>(job, memory, stride, pose, x0, y0).score();
+}
+
+/// Grey values of patterns as the lanes of a warp take them: two words per step, product and lane.
+__global__ void __launch_bounds__(threads)
+    make_halves(const float* t, int lanes, const std::int32_t* elements, std::int64_t words, Word* halves) {
+  for_each_task(words, threads, threadIdx.x, [&](std::int64_t k) {
+    const int tiles = lanes / product_templates, lane = static_cast<int>(k / 2 % warp_size);
+    const std::int64_t product = k / (2 * warp_size), step = product / tiles;
+    const std::int64_t pair = PatternPairs::kStep * step + pairs_per_lane * (lane % 4) + k % 2;
+    const std::int64_t own = product % tiles * product_templates + lane / 4;
+    const auto grey = [&](int element) {
+      return element < 0 ? 0.0f : t[element * std::int64_t{lanes} + own];
+    };
+    const __half2 both = __floats2half2_rn(grey(elements[2 * pair]), grey(elements[2 * pair + 1]));
+    halves[k] = *reinterpret_cast<const Word*>(&both);
+  });
+}
+
+/// Shared memory of a block.
+template <bool cut>
+int bytes_of(int reach) {
+  const int words = 2 * (tile_rows + 2 * reach) * stride_of(reach);
+  return static_cast<int>(sizeof(float)) * (Shape<cut>::statistics * kPatternParts * tile_places + words);
+}
+
+template <bool cut>
+void launch(const ScoreJob& job, StreamHandle stream) {
+  const TileGrid grid(job.image);
+  const int stride = stride_of(job.patterns.reach), bytes = bytes_of<cut>(job.patterns.reach);
+  check(cudaFuncSetAttribute(tensor_scores<cut>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        "shared memory of coarse scores");
+  tensor_scores<cut>
+      <<<grid_size(static_cast<std::int64_t>(grid.all) * job.patterns.poses, 1), threads, bytes, stream>>>(
+          job, stride, grid);
+  check_launch("coarse scores of several templates");
+}
+
+}  // namespace
+
+void launch_tensor_scores(const ScoreJob& job, StreamHandle stream) {
+  if (!job.image.has_mask) launch<false>(job, stream);
+  launch<true>(job, stream);
+}
+
+}  // namespace coarse
+
+std::int64_t pattern_words(const PatternPairs& pairs, int lanes) {
+  return std::int64_t{pairs.begin.back()} * PatternPairs::kStep * lanes;
+}
+std::int64_t pattern_words_before(int template_index) {
+  return std::int64_t{template_index} * PatternPairs::kStep;
+}
+
+int most_coarse_reach() {
+  int device = 0, bytes = 0;
+  check(cudaGetDevice(&device), "the current device");
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory");
+  int reach = 48;
+  while (reach > 0 && coarse::bytes_of<true>(reach) > bytes) --reach;
+  return reach;
+}
+
+void launch_pattern_halves(const float* t, int lanes, const std::int32_t* elements, std::int64_t words,
+                           std::uint32_t* halves, StreamHandle stream) {
+  if (words == 0) return;
+  coarse::make_halves<<<grid_size(words, coarse::threads), coarse::threads, 0, stream>>>(t, lanes, elements,
+                                                                                         words, halves);
+  check_launch("half floats of patterns");
+}
+
+PatternPairs pattern_pairs(std::span<const CoarsePatterns::Offset> offsets,
+                           std::span<const std::int32_t> begin, int reach) {
+  PatternPairs pairs;
+  const int stride = coarse::stride_of(reach);
+  const auto add = [&](CoarsePatterns::Offset offset, int left, int right) {
+    pairs.shifts.push_back(offset.y * stride + offset.x);
+    pairs.elements.push_back(left), pairs.elements.push_back(right);
+  };
+  for (std::size_t k = 0; k < begin.size(); ++k) {
+    pairs.begin.push_back(static_cast<std::int32_t>(pairs.shifts.size() / PatternPairs::kStep));
+    if (k % (kPatternBlocks + 1) == kPatternBlocks) continue;  // the end of a pose
+    for (int e = begin[k]; e < begin[k + 1]; ++e) {
+      const bool has_next =
+          e + 1 < begin[k + 1] && offsets[e + 1].y == offsets[e].y && offsets[e + 1].x == offsets[e].x + 1;
+      add(offsets[e], e, has_next ? e + 1 : -1);
+      e += has_next;
+    }
+    while (pairs.shifts.size() % PatternPairs::kStep != 0) add({0, 0}, -1, -1);
+  }
+  pairs.shifts.resize(pairs.shifts.size() + PatternPairs::kStep);  // is read ahead
+  return pairs;
+}
+
+}  // namespace dic::kernels
