@@ -55,10 +55,8 @@ Terms terms_at(double x, double y) {
   return terms;
 }
 
-struct Distance {
+struct Distance : EpipolarSample {
   std::size_t node;
-  double x, y;  ///< from -1 to 1 over the grid
-  double px, sigma;
 };
 
 std::vector<Distance> distances_of(const Field& field, const EpipolarDistances& all) {
@@ -70,7 +68,7 @@ std::vector<Distance> distances_of(const Field& field, const EpipolarDistances& 
     const std::size_t column = k % grid.nx, row = k / grid.nx;
     const double x = 2.0 * static_cast<double>(column) / grid.nx - 1;
     const double y = 2.0 * static_cast<double>(row) / grid.ny - 1;
-    found.push_back({k, x, y, all.px[k], std::max(all.sigma[k], 1e-9)});
+    found.push_back({{x, y, all.px[k], std::max(all.sigma[k], 1e-9)}, k});
   }
   return found;
 }
@@ -89,42 +87,23 @@ std::vector<Distance> some_of(const std::vector<Distance>& all) {
   return some;
 }
 
-/// Part that is common to the distances: a polynomial fitted with weights that leave out what is far from it.
-class CommonDistance {
- public:
-  explicit CommonDistance(const std::vector<Distance>& distances) {
-    constexpr std::size_t kFewPoints = 20 * kTerms;
-    std::vector<double> values;
-    for (const Distance& d : distances) values.push_back(d.px);
-    coefficients_[0] = median_of(std::move(values));
-    if (distances.size() < kFewPoints) return;
-    std::vector<Terms> terms;
-    for (const Distance& d : distances) terms.push_back(terms_at(d.x, d.y));
-    constexpr int kRounds = 8;
-    for (int round = 0; round < kRounds; ++round) improve(distances, terms);
+/// One step of iteratively reweighted least squares.
+void improve(std::span<const EpipolarSample> samples, const std::vector<Terms>& terms, Terms& coefficients) {
+  std::vector<double> offsets;
+  for (std::size_t n = 0; n < terms.size(); ++n)
+    offsets.push_back(samples[n].px - coefficients.dot(terms[n]));
+  const double limit = 3 * std::max(scatter_of(offsets), 1e-6);
+  Eigen::Matrix<double, kTerms, kTerms> normal = Eigen::Matrix<double, kTerms, kTerms>::Identity() * 1e-6;
+  Terms right = Terms::Zero();
+  for (std::size_t n = 0; n < terms.size(); ++n) {
+    const double part = offsets[n] / limit;
+    if (std::abs(part) >= 1) continue;
+    const double weight = (1 - part * part) * (1 - part * part);  // Tukey's biweight
+    normal.selfadjointView<Eigen::Lower>().rankUpdate(terms[n], weight);
+    right += weight * samples[n].px * terms[n];
   }
-  double of(const Distance& d) const { return d.px - coefficients_.dot(terms_at(d.x, d.y)); }
-
- private:
-  void improve(const std::vector<Distance>& distances, const std::vector<Terms>& terms) {
-    std::vector<double> offsets;
-    for (std::size_t n = 0; n < terms.size(); ++n)
-      offsets.push_back(distances[n].px - coefficients_.dot(terms[n]));
-    const double limit = 3 * std::max(scatter_of(offsets), 1e-6);
-    Eigen::Matrix<double, kTerms, kTerms> normal = Eigen::Matrix<double, kTerms, kTerms>::Identity() * 1e-6;
-    Terms right = Terms::Zero();
-    for (std::size_t n = 0; n < terms.size(); ++n) {
-      const double part = offsets[n] / limit;
-      if (std::abs(part) >= 1) continue;
-      const double weight = (1 - part * part) * (1 - part * part);  // Tukey's biweight
-      normal.selfadjointView<Eigen::Lower>().rankUpdate(terms[n], weight);
-      right += weight * distances[n].px * terms[n];
-    }
-    coefficients_ = normal.selfadjointView<Eigen::Lower>().ldlt().solve(right);
-  }
-
-  Terms coefficients_ = Terms::Zero();
-};
+  coefficients = normal.selfadjointView<Eigen::Lower>().ldlt().solve(right);
+}
 
 /// Median of the distances from what is common to all, among the neighbours of a node.
 class LocalMedian {
@@ -153,15 +132,37 @@ class LocalMedian {
 
 }  // namespace
 
+double CommonDistance::at(double x, double y) const {
+  return Eigen::Map<const Terms>(coefficients.data()).dot(terms_at(x, y));
+}
+
+CommonDistance common_distance(std::span<const EpipolarSample> samples) {
+  constexpr std::size_t kFewPoints = 20 * kTerms;
+  std::vector<double> values;
+  for (const EpipolarSample& sample : samples) values.push_back(sample.px);
+  Terms coefficients = Terms::Zero();
+  coefficients[0] = median_of(std::move(values));
+  if (samples.size() >= kFewPoints) {
+    std::vector<Terms> terms;
+    for (const EpipolarSample& sample : samples) terms.push_back(terms_at(sample.x, sample.y));
+    constexpr int kRounds = 8;
+    for (int round = 0; round < kRounds; ++round) improve(samples, terms, coefficients);
+  }
+  CommonDistance common{};
+  std::ranges::copy(coefficients, common.coefficients.begin());
+  return common;
+}
+
 EpipolarSummary mark_contradictions(Field& field, const EpipolarDistances& all, core::ThreadPool& pool) {
   const std::vector<Distance> distances = distances_of(field, all), some = some_of(distances);
-  const CommonDistance common(some);
+  const CommonDistance common = common_distance(std::vector<EpipolarSample>(some.begin(), some.end()));
+  const auto offset_of = [&](const Distance& d) { return d.px - common.at(d.x, d.y); };
   std::vector<double> ratios;
-  for (const Distance& d : some) ratios.push_back(common.of(d) / d.sigma);
+  for (const Distance& d : some) ratios.push_back(offset_of(d) / d.sigma);
   const double scale = std::max(1.0, scatter_of(ratios));
   std::vector<double> offsets(distances.size()), sizes(distances.size());
   core::for_each_index(pool, std::ssize(distances), [&](std::int64_t n) {
-    offsets[n] = common.of(distances[n]), sizes[n] = std::abs(distances[n].px);
+    offsets[n] = offset_of(distances[n]), sizes[n] = std::abs(distances[n].px);
   });
   std::optional<LocalMedian> local;  // most frames need none
   for (std::size_t n = 0; n < distances.size(); ++n) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <dic/fields.hpp>
 #include <span>
 
@@ -13,6 +14,23 @@ struct EpipolarDistances {
   std::span<const float> px;      ///< signed distances; NaN where there is none
   std::span<const double> sigma;  ///< predicted standard deviations of the distances, px
 };
+
+/// A distance at a place of the grid.
+struct EpipolarSample {
+  double x, y;  ///< from -1 to 1 over the grid
+  double px, sigma;
+};
+
+/// Part that is common to distances: a polynomial of degree 4 over the grid.
+struct CommonDistance {
+  std::array<double, 15> coefficients;
+
+  double at(double x, double y) const;
+};
+
+/// Fits the polynomial with weights that leave out what is far from it. A few samples have their median alone
+/// in common.
+CommonDistance common_distance(std::span<const EpipolarSample> samples);
 
 struct EpipolarSummary {
   double median = 0;  ///< median of the distances without sign, px

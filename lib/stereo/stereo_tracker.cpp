@@ -19,6 +19,7 @@
 #include "stereo/curved_match.hpp"
 #include "stereo/epipolar_check.hpp"
 #include "stereo/geometry.hpp"
+#include "stereo/sigma_check.hpp"
 #include "stereo/surface_strain.hpp"
 #include "track/sequence.hpp"
 #include "track/stopwatch.hpp"
@@ -662,6 +663,7 @@ struct StereoTracker::Impl {
   int right_order;                  ///< order of the subsets in the right images
   std::unique_ptr<Sequence> right;  ///< from the left reference to the right images
   std::unique_ptr<Sequence> left;   ///< from the left reference to the later left images
+  std::vector<float> right_sigma_factors;  ///< see stereo::sigma_factors()
   stereo::Surface surface;
   StereoFrame reference;
   std::optional<RigCorrection> correction;
@@ -680,6 +682,8 @@ struct StereoTracker::Impl {
     stereo::check_size(left_image, rig, 0, "left");
     stereo::check_size(right_image, rig, 1, "right");
     stereo::Match across = match_references(right_image, stop);  // which chooses the order
+    right_sigma_factors = stereo::sigma_factors(across.field(), rig, pool);
+    stereo::multiply_sigmas(across.field(), right_sigma_factors);
     reference = surface.reference(std::move(across), right_order);
     correct(rig, given.correct_rig);
     reference.seconds.prepare += right->prepare_seconds();
@@ -717,7 +721,9 @@ struct StereoTracker::Impl {
   }
   stereo::Match match(Sequence& sequence, std::shared_ptr<const track::Frame> image, int order,
                       const std::stop_token& stop) {
-    return surface.matched(sequence.measure(std::move(image), stop)->fetch(), order);
+    FrameResult result = sequence.measure(std::move(image), stop)->fetch();
+    if (&sequence == right.get()) stereo::multiply_sigmas(result.field, right_sigma_factors);
+    return surface.matched(std::move(result), order);
   }
 
   /// Matches the right reference, with order 2 if the surface bends so much that order 1 is worse. Order 2

@@ -304,7 +304,9 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
     if (e.gradient > 0 && e.gradient_twice > 0)
       options.refine.matching_effect = e.gradient_twice / e.gradient;
     if (!options.anti_bias) {
-      const auto bias = analysis::largest_bias(*spectrum_, noise, options.refine.interpolation, after);
+      const analysis::PowerSpectrum typical = spectrum_->typical();  // see with_known_bias() of Sequence
+      const auto bias =
+          analysis::largest_bias(typical, typical.noise_variance(), options.refine.interpolation, after);
       options.refine.interpolation_bias_u = bias[0];
       options.refine.interpolation_bias_v = bias[1];
     }

@@ -175,7 +175,10 @@ TrackOptions with_known_bias(TrackOptions options, const std::optional<analysis:
     refine.below_mosaic = sensor.below_mosaic;
   }
   if (options.anti_bias) return options;
-  const auto bias = analysis::largest_bias(*spectrum, noise, refine.interpolation, *options.prefilter);
+  // The outline of a body is sharper than the texture of its subsets: the median tile does not show it.
+  const analysis::PowerSpectrum typical = spectrum->typical();
+  const auto bias = analysis::largest_bias(typical, noise_variance(options, typical), refine.interpolation,
+                                           *options.prefilter);
   refine.interpolation_bias_u = bias[0];
   refine.interpolation_bias_v = bias[1];
   return options;
