@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -129,22 +127,6 @@ void PointRefinement::refine() {
     reference_.refiner.refine(which.subspan(first, count), starts_of_attempts(first, count),
                               std::span(refined).first(count), stop_);
     check_stop_();
-    if (getenv("DIC_TRACE")) {
-      long sum = 0, most = 0;
-      int st[16] = {}, hist[8] = {};
-      for (std::size_t k = 0; k < count; ++k) {
-        int it = refined[k].iterations;
-        sum += it;
-        most = std::max<long>(most, it);
-        ++st[(int)refined[k].status & 15];
-        ++hist[it == 0 ? 0 : it <= 8 ? 1 : it <= 15 ? 2 : it < 30 ? 3 : 4];
-      }
-      fprintf(stderr, "refine n %zu iterations %ld most %ld status", count, sum, most);
-      for (int q = 0; q < 12; ++q)
-        if (st[q]) fprintf(stderr, " %d:%d", q, st[q]);
-      fprintf(stderr, " its 0:%d <=8:%d <=15:%d <30:%d 30:%d tried %.2f\n", hist[0], hist[1], hist[2],
-              hist[3], hist[4], tried_);
-    }
     core::for_each_index(reference_.pool, static_cast<std::int64_t>(count), [&](std::int64_t k) {
       const std::int64_t i = which[first + k];
       if (!replaces(refined[k], results_[i])) return;
