@@ -46,6 +46,13 @@ void print_stereo(const bench::StereoCase& shape, const bench::StereoTiming& tim
               points / timing.pair_seconds);
   std::printf("  one camera %10.1f ms; a pair takes %.2f times as long as a frame of the left camera\n",
               1e3 * timing.one_camera_seconds, timing.ratio());
+  std::printf("  stream     %10.1f pairs/s %11.0f 3-D points/s, of %d pairs\n", timing.pairs_per_second,
+              points * timing.pairs_per_second, timing.streamed);
+  const StageSeconds& stages = timing.stages;
+  std::printf(
+      "  per pair: prepare %.2f ms, search %.2f ms, refine %.2f ms, geometry %.2f ms, strain %.2f ms\n",
+      1e3 * stages.prepare, 1e3 * stages.search, 1e3 * stages.refine, 1e3 * timing.geometry_seconds,
+      1e3 * stages.strain);
   std::printf("  error Z %.2f um, W %.2f um (root mean square, noise %g grey levels)\n",
               1e3 * timing.rms_error_z, 1e3 * timing.rms_error_w, shape.noise);
 }
@@ -280,10 +287,13 @@ void add_bench_stereo(CLI::App& bench) {
   command.add_option("--subset", options.refine.subset, "Side of the subset, px");
   command.add_option("--step", options.step, "Distance between points, px");
   command.add_option("--order", options.refine.order, "Shape function: 1 or 2");
+  add_choice(command, "--surface", shape->surface, "Surface of the specimen; R = 120 mm where it is round");
   command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, cuda:0,2 (a list) or cuda:all");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
   command.add_option("--repeats", shape->repeats, "Number of repeats; medians are printed")
       ->check(CLI::PositiveNumber);
+  command.add_option("--stream", shape->stream, "Number of pairs of the stream; 0 = two seconds")
+      ->check(CLI::NonNegativeNumber);
   command.callback([shape] {
     const Interruption interruption;
     print_stereo(*shape, bench::stereo(*shape, interruption.token()));

@@ -132,7 +132,7 @@ void print_summary(const StereoJob& job, const StereoSummary& summary, bool all_
   if (job.options.correct_rig && summary.rig_correction) print_correction(summary);
   std::printf("Device      %s. %s\n", summary.device.c_str(), summary.device_reason.c_str());
   std::printf("Time        %.2f s; measuring took %.2f s of it\n", summary.seconds.total,
-              summary.seconds.measuring());
+              summary.seconds.measuring() + summary.geometry_seconds);
   if (all_pairs)
     for (const std::string& kernel : summary.kernels) std::printf("Kernel      %s\n", kernel.c_str());
   print_pairs(summary, all_pairs);

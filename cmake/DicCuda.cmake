@@ -45,7 +45,7 @@ if(wants_cuda)
       # The machine code of all architectures is a fifth as large; each file is unpacked when a kernel of it first runs.
       $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>
       # Arrays that must stay in registers do: a spill or local memory is a warning.
-      $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-warn-spills,-warn-lmem-usage>
+      $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<BOOL:$<TARGET_PROPERTY:DIC_LOCAL_MEMORY>>>>:-Xptxas=-warn-spills,-warn-lmem-usage>
       $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${DIC_WARNINGS_AS_ERRORS}>>:-Werror=all-warnings>)
   elseif(NOT DIC_CUDA STREQUAL "AUTO")
     message(FATAL_ERROR "DIC_CUDA=ON, but no CUDA compiler of version 13 was found: install the CUDA toolkit (13 or newer) "

@@ -5,6 +5,7 @@
 #include <dic/correlate.hpp>
 #include <dic/shared/enum_names.hpp>
 #include <dic/shared/status.hpp>
+#include <dic/synth_stereo.hpp>
 #include <dic/track_files.hpp>
 #include <filesystem>
 #include <functional>
@@ -260,7 +261,9 @@ struct StereoCase {
   int size = 1024;         ///< px
   double noise = 1;        ///< grey levels
   std::uint64_t seed = 1;  ///< of speckle and noise
+  SurfaceKind surface = SurfaceKind::plane;
   int repeats = 3;
+  int stream = 0;  ///< number of pairs of a StereoStream; 0: as many as take two seconds, 4 to 200
   TrackOptions options;
 };
 
@@ -271,11 +274,17 @@ struct StereoTiming {
   double reference_seconds = 0;             ///< preparing and measuring the references
   double pair_seconds = 0;                  ///< a later pair
   double one_camera_seconds = 0;            ///< a frame of the left camera alone, as Tracker measures it
+  int streamed = 0;                         ///< number of pairs of the stream
+  double pairs_per_second = 0;              ///< of the stream
+  /// Means over the pairs of the stream, each for both cameras together: they overlap.
+  StageSeconds stages;
+  double geometry_seconds = 0;
   double rms_error_z = 0, rms_error_w = 0;  ///< root mean square errors of shape and motion, mm
   double ratio() const { return pair_seconds / one_camera_seconds; }
 };
 
-/// Times StereoTracker, and Tracker with the left images in the same run. Throws as track() does.
+/// Times StereoTracker and StereoStream, and Tracker with the left images in the same run. Throws as track()
+/// does.
 StereoTiming stereo(const StereoCase& shape, const std::stop_token& stop = {});
 
 /// Images of files, tracked as a whole and, if it is given, in a region.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/info.hpp>
@@ -10,12 +11,14 @@
 #include <dic/watch.hpp>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "core/worker.hpp"
 #include "run/frame_times.hpp"
 #include "run/image_pairs.hpp"
 #include "run/machine.hpp"
@@ -24,6 +27,7 @@
 #include "run/stereo_json.hpp"
 #include "run/stereo_results.hpp"
 #include "run/watched_folder.hpp"
+#include "stereo/pair_tracker.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::run {
@@ -181,36 +185,68 @@ class StereoRun {
     references_ = {};  // frees the images
   }
 
+  /// A pair that is being read and matched by another thread.
+  struct PairUnderWay {
+    std::optional<ImagePair>
+        pair;                     ///< without its images; none after the last one, or if the run was stopped
+    stereo::MatchedPair matched;  ///< empty if the pair has an error
+    bool is_refused = false;      ///< its error is that of a size or depth
+    double load_seconds = 0;
+    std::future<void> done;
+  };
+
+  /// Reads and matches pairs while the surfaces of those before them are computed and written.
   void measure_others() {
-    const std::int64_t first = std::max<std::int64_t>(summary_.frames_resumed, 1);
-    PairReader reader(*images_, first, most_);
+    constexpr std::size_t kUnderWay = 2;
+    std::int64_t number = std::max<std::int64_t>(summary_.frames_resumed, 1);
+    PairReader reader(*images_, number, most_);
+    core::Worker matcher;  // declared last: it waits for its tasks
+    std::deque<std::shared_ptr<PairUnderWay>> pairs;
     while (!stop_.stop_requested()) {
-      report("load", static_cast<int>(summary_.frames.size()));
-      const Stopwatch watch;
-      std::optional<ImagePair> pair = reader.next();
-      summary_.seconds.load += watch.seconds();
-      if (!pair || !measure(std::move(*pair))) return;
+      while (pairs.size() < kUnderWay) {
+        auto& pair = *pairs.emplace_back(std::make_shared<PairUnderWay>());
+        pair.done = matcher.submit([this, &reader, pair = pairs.back()] { read_and_match(reader, *pair); });
+      }
+      report("search", static_cast<int>(number++));
+      const std::shared_ptr<PairUnderWay> pair = std::move(pairs.front());
+      pairs.pop_front();
+      pair->done.get();
+      summary_.seconds.load += pair->load_seconds;
+      if (!pair->pair) return;
+      finish_pair(*pair);
     }
   }
 
-  /// False if the run was interrupted before.
-  bool measure(ImagePair pair) {
+  void read_and_match(PairReader& reader, PairUnderWay& out) {
+    if (stop_.stop_requested()) return;
+    const Stopwatch watch;
+    std::optional<ImagePair> pair = reader.next();
+    out.load_seconds = watch.seconds();
+    try {
+      if (pair && pair->error.empty())
+        out.matched = tracker_->match(tracker_->take(pair->left, pair->right), stop_);
+    } catch (const Cancelled&) {
+      return;
+    } catch (const UsageError& problem) {  // its size or depth differs from that of the references
+      pair->error = problem.what();
+      out.is_refused = true;
+    }
+    if (pair) pair->left = pair->right = {};
+    out.pair = std::move(pair);
+  }
+
+  void finish_pair(PairUnderWay& under_way) {
+    const ImagePair& pair = *under_way.pair;
     const auto number = static_cast<int>(pair.index);
-    report("search", number);
     if (pair.error.empty()) {
-      try {
-        write(tracker_->track(pair.left, pair.right, stop_), number, pair.stamp);
-        return true;
-      } catch (const Cancelled&) {
-        return false;
-      } catch (const UsageError& problem) {  // its size or depth differs from that of the references
-        pair.error = images_->left_name(number) + ", " + images_->right_name(number) + ": " + problem.what();
-      }
+      write(tracker_->finish(std::move(under_way.matched)), number, pair.stamp);
+      return;
     }
     StereoFrameSummary entry = named(number);
     entry.error = pair.error;
+    if (under_way.is_refused)
+      entry.error = images_->left_name(number) + ", " + images_->right_name(number) + ": " + pair.error;
     note(std::move(entry), number, pair.stamp, Field());
-    return true;
   }
 
   StereoFrameSummary named(int number) const {
@@ -236,11 +272,12 @@ class StereoRun {
     entry.epipolar_median = frame.epipolar_median, entry.epipolar_sd = frame.epipolar_sd;
     entry.motion = frame.motion;
     entry.noise_left = frame.noise_left, entry.noise_right = frame.noise_right;
-    entry.seconds = frame.seconds.measuring();
+    entry.seconds = frame.seconds.measuring() + frame.geometry_seconds;
     const double time = times_->in_seconds() ? entry.time.value_or(NAN) : number;
     results_.add(frame.field, {number, time, entry.left}, std::move(frame.state));
     note(std::move(entry), number, stamp, frame.field);
     summary_.seconds += frame.seconds;
+    summary_.geometry_seconds += frame.geometry_seconds;
     summary_.seconds.write += watch.seconds();
     points_done_ += summary_.points;
   }
@@ -365,7 +402,7 @@ class StereoRun {
   std::optional<FrameTimes> times_;
   ImagePair references_;
   StereoLog::Contents done_;  ///< pairs that an earlier run processed
-  std::optional<StereoTracker> tracker_;
+  std::optional<stereo::PairTracker> tracker_;
   StereoSummary summary_;
   std::int64_t points_done_ = 0;
 };

@@ -188,8 +188,14 @@ std::string stereo_run_json(const StereoJob& job, const StereoSummary& summary, 
   json["frames_drawn"] = summary.frames_drawn;
   json["interrupted"] = summary.interrupted;
   const StageSeconds& s = summary.seconds;
-  json["seconds"] = {{"load", s.load},     {"prepare", s.prepare}, {"search", s.search}, {"refine", s.refine},
-                     {"strain", s.strain}, {"write", s.write},     {"total", s.total}};
+  json["seconds"] = {{"load", s.load},
+                     {"prepare", s.prepare},
+                     {"search", s.search},
+                     {"refine", s.refine},
+                     {"geometry", summary.geometry_seconds},
+                     {"strain", s.strain},
+                     {"write", s.write},
+                     {"total", s.total}};
   json["frames"] = Json::array();
   if (state != RunState::running)  // while the run lasts, frames are only counted
     for (const StereoFrameSummary& frame : summary.frames) json["frames"].push_back(describe(frame));

@@ -12,15 +12,16 @@
 #include <limits>
 #include <locale>
 #include <numbers>
-#include <numeric>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace dic::stereo {
 namespace {
 
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
+using Positions = std::span<const Vector3>;
 
 constexpr double kDegrees = 180 / std::numbers::pi;
 
@@ -31,9 +32,9 @@ std::vector<std::size_t> indices_of(std::span<const std::uint8_t> usable) {
   return indices;
 }
 
-Vector3d mean_of(std::span<const Vector3d> values, const std::vector<std::size_t>& nodes) {
+Vector3d mean_of(Positions values, const std::vector<std::size_t>& nodes) {
   Vector3d sum = Vector3d::Zero();
-  for (const std::size_t k : nodes) sum += values[k];
+  for (const std::size_t k : nodes) sum += as_eigen(values[k]);
   return sum / static_cast<double>(nodes.size());
 }
 
@@ -47,12 +48,12 @@ Matrix3d axes_along(Vector3d normal) {
 }
 
 /// The plane with the smallest distances from the points.
-Axes plane_through(std::span<const Vector3d> positions, const std::vector<std::size_t>& nodes) {
+Axes plane_through(Positions positions, const std::vector<std::size_t>& nodes) {
   Axes axes;
   axes.origin = mean_of(positions, nodes);
   Matrix3d spread = Matrix3d::Zero();
   for (const std::size_t k : nodes) {
-    const Vector3d d = positions[k] - axes.origin;
+    const Vector3d d = as_eigen(positions[k]) - axes.origin;
     spread += d * d.transpose();
   }
   const Eigen::SelfAdjointEigenSolver<Matrix3d> solver(spread);
@@ -71,16 +72,16 @@ struct Cylinder {
 };
 
 /// The direction that is most perpendicular to the normals of the surface.
-Vector3d axis_direction(std::span<const Vector3d> positions, std::span<const std::uint8_t> usable,
-                        const Grid& grid) {
+Vector3d axis_direction(Positions positions, std::span<const std::uint8_t> usable, const Grid& grid) {
   const std::size_t nx = grid.nx;
   Matrix3d normals = Matrix3d::Zero();
   constexpr std::size_t kApart = 4;  // nodes, so that noise does not tilt the normals
   for (std::size_t k = 0; k + kApart * (nx + 1) < positions.size(); ++k) {
     const std::size_t right = k + kApart, below = k + kApart * nx;
     if (k % nx + kApart >= nx || !usable[k] || !usable[right] || !usable[below]) continue;
-    const Vector3d normal =
-        (positions[right] - positions[k]).cross(positions[below] - positions[k]).normalized();
+    const Vector3d normal = (as_eigen(positions[right]) - as_eigen(positions[k]))
+                                .cross(as_eigen(positions[below]) - as_eigen(positions[k]))
+                                .normalized();
     normals += normal * normal.transpose();
   }
   return Eigen::SelfAdjointEigenSolver<Matrix3d>(normals).eigenvectors().col(0);
@@ -88,13 +89,13 @@ Vector3d axis_direction(std::span<const Vector3d> positions, std::span<const std
 
 /// The circle through positions seen along the axis (Kasa, "A circle fitting procedure and its error
 /// analysis", 1976), for a start.
-Cylinder first_cylinder(std::span<const Vector3d> positions, const std::vector<std::size_t>& nodes,
+Cylinder first_cylinder(Positions positions, const std::vector<std::size_t>& nodes,
                         const Vector3d& direction) {
   const Vector3d mean = mean_of(positions, nodes), e1 = direction.unitOrthogonal(), e2 = direction.cross(e1);
   Matrix3d normal = Matrix3d::Zero();
   Vector3d right = Vector3d::Zero();
   for (const std::size_t k : nodes) {
-    const Vector3d d = positions[k] - mean, row(d.dot(e1), d.dot(e2), 1);
+    const Vector3d d = as_eigen(positions[k]) - mean, row(d.dot(e1), d.dot(e2), 1);
     normal += row * row.transpose();
     right += row * row.head<2>().squaredNorm();
   }
@@ -103,13 +104,13 @@ Cylinder first_cylinder(std::span<const Vector3d> positions, const std::vector<s
 }
 
 /// One Gauss-Newton step towards the cylinder with the smallest distances from the positions.
-void improve(Cylinder& cylinder, std::span<const Vector3d> positions, const std::vector<std::size_t>& nodes) {
+void improve(Cylinder& cylinder, Positions positions, const std::vector<std::size_t>& nodes) {
   using Vector5d = Eigen::Matrix<double, 5, 1>;
   const Vector3d e1 = cylinder.direction.unitOrthogonal(), e2 = cylinder.direction.cross(e1);
   Eigen::Matrix<double, 5, 5> normal = Eigen::Matrix<double, 5, 5>::Zero();
   Vector5d right = Vector5d::Zero();
   for (const std::size_t k : nodes) {
-    const Vector3d d = positions[k] - cylinder.point;
+    const Vector3d d = as_eigen(positions[k]) - cylinder.point;
     const double along = d.dot(cylinder.direction);
     const Vector3d across = d - along * cylinder.direction;
     const double distance = across.norm(), c1 = across.dot(e1) / distance, c2 = across.dot(e2) / distance;
@@ -125,15 +126,14 @@ void improve(Cylinder& cylinder, std::span<const Vector3d> positions, const std:
 
 /// Axes with y along the axis of the cylinder that fits best, downwards or to the right, and z away from the
 /// camera.
-Axes axes_of_cylinder(std::span<const Vector3d> positions, std::span<const std::uint8_t> usable,
-                      const Grid& grid) {
+Axes axes_of_cylinder(Positions positions, std::span<const std::uint8_t> usable, const Grid& grid) {
   const std::vector<std::size_t> nodes = indices_of(usable);
   constexpr std::size_t kFewNodes = 20;
   if (nodes.size() < kFewNodes)
     throw UsageError("The axes cannot be those of a cylinder: fewer than 20 points were measured.");
   const Vector3d mean = mean_of(positions, nodes);
   double reach = 0;
-  for (const std::size_t k : nodes) reach = std::max(reach, (positions[k] - mean).norm());
+  for (const std::size_t k : nodes) reach = std::max(reach, (as_eigen(positions[k]) - mean).norm());
   Cylinder cylinder = first_cylinder(positions, nodes, axis_direction(positions, usable, grid));
   constexpr int kSteps = 20;
   for (int step = 0; step < kSteps; ++step) improve(cylinder, positions, nodes);
@@ -150,7 +150,7 @@ Axes axes_of_cylinder(std::span<const Vector3d> positions, std::span<const std::
 }
 
 /// The position of the usable node that is nearest to an image point.
-Vector3d position_at(const Roi::Vertex& at, const Grid& grid, std::span<const Vector3d> positions,
+Vector3d position_at(const Roi::Vertex& at, const Grid& grid, Positions positions,
                      std::span<const std::uint8_t> usable) {
   double nearest = std::numeric_limits<double>::infinity();
   std::size_t found = 0;
@@ -164,11 +164,11 @@ Vector3d position_at(const Roi::Vertex& at, const Grid& grid, std::span<const Ve
     throw UsageError("No point was measured within two steps of (" + std::to_string(std::lround(at.x)) +
                      ", " + std::to_string(std::lround(at.y)) +
                      "), which is to define the axes: choose another one.");
-  return positions[found];
+  return as_eigen(positions[found]);
 }
 
-Axes through_points(const std::array<Roi::Vertex, 3>& points, const Grid& grid,
-                    std::span<const Vector3d> positions, std::span<const std::uint8_t> usable) {
+Axes through_points(const std::array<Roi::Vertex, 3>& points, const Grid& grid, Positions positions,
+                    std::span<const std::uint8_t> usable) {
   std::array<Vector3d, 3> p;
   for (std::size_t k = 0; k < p.size(); ++k) p[k] = position_at(points[k], grid, positions, usable);
   const Vector3d x = (p[1] - p[0]).normalized(), normal = x.cross(p[2] - p[0]);
@@ -191,12 +191,6 @@ double nodes_alike(const MeasuredSubsets& subsets, int step) {
   return std::max(sum, 1.0);
 }
 
-Matrix3d cross_matrix(const Vector3d& v) {
-  Matrix3d m;
-  m << 0, -v.z(), v.y(), v.z(), 0, -v.x(), -v.y(), v.x(), 0;
-  return m;
-}
-
 std::array<double, 3> array_of(const Vector3d& v) { return {v.x(), v.y(), v.z()}; }
 Vector3d vector_of(const std::array<double, 3>& v) { return {v[0], v[1], v[2]}; }
 
@@ -207,57 +201,49 @@ Matrix3d rotation_of(const RigidMotion& motion) {
   return Eigen::AngleAxisd(angle, angles / angle).toRotationMatrix();
 }
 
-/// Sum of body(k) over nodes, which does not depend on the number of threads.
-template <typename Sum, typename Body>
-Sum sum_over(const std::vector<std::size_t>& nodes, core::ThreadPool& pool, const Body& body) {
-  constexpr std::size_t kBlock = 2048;
-  std::vector<Sum> parts((nodes.size() + kBlock - 1) / kBlock, Sum::Zero());
+/// Sum over nodes, which does not depend on the number of threads. add(k, sums): adds a node.
+template <typename Sums, typename Add>
+Sums sum_over(std::int64_t nodes, core::ThreadPool& pool, const Add& add) {
+  constexpr std::int64_t kBlock = 2048;
+  std::vector<Sums> parts(static_cast<std::size_t>((nodes + kBlock - 1) / kBlock), Sums{});
   pool.parallel_for(std::ssize(parts), 1, [&](std::int64_t first, std::int64_t last, int) {
-    for (auto part = static_cast<std::size_t>(first); part < static_cast<std::size_t>(last); ++part) {
-      Sum sum = Sum::Zero();
-      for (std::size_t n = part * kBlock; n < std::min((part + 1) * kBlock, nodes.size()); ++n)
-        sum += body(nodes[n]);
-      parts[part] = sum;
-    }
+    for (std::int64_t part = first; part < last; ++part)
+      for (std::int64_t k = part * kBlock; k < std::min((part + 1) * kBlock, nodes); ++k)
+        add(k, parts[part].sums);
   });
-  return std::accumulate(parts.begin(), parts.end(), Sum(Sum::Zero()));
+  Sums all{};
+  for (const Sums& part : parts)
+    for (int k = 0; k < Sums::kCount; ++k) all.sums[k] += part.sums[k];
+  return all;
+}
+
+template <int kRows, int kColumns>
+Eigen::Matrix<double, kRows, kColumns> eigen_of(const SmallMatrix<kRows, kColumns>& m) {
+  return Eigen::Map<const Eigen::Matrix<double, kRows, kColumns, Eigen::RowMajor>>(&m.at[0][0]);
 }
 
 /// The rotation of positions about their mean onto the moved ones (Kabsch, "A solution for the best rotation
-/// to relate two sets of vectors", 1976).
-Matrix3d best_rotation(const SurfacePoints& points, const std::vector<std::size_t>& nodes,
-                       const Vector3d& centre, const Vector3d& translation, core::ThreadPool& pool) {
-  const auto products = sum_over<Matrix3d>(nodes, pool, [&](std::size_t k) -> Matrix3d {
-    const Vector3d before = points.positions[k] - centre;
-    return (before + points.displacements[k] - translation) * before.transpose();
-  });
+/// to relate two sets of vectors", 1976). products: sum of moved by original positions.
+Matrix3d best_rotation(const Matrix3d& products) {
   const Eigen::JacobiSVD<Matrix3d> svd(products, Eigen::ComputeFullU | Eigen::ComputeFullV);
   Vector3d signs(1, 1, (svd.matrixU() * svd.matrixV().transpose()).determinant());
   return svd.matrixU() * signs.asDiagonal() * svd.matrixV().transpose();
 }
 
 /// Standard deviations of rotation (rad) and translation, from the noise of the displacements.
-Eigen::Matrix<double, 6, 1> motion_sigmas(const SurfacePoints& points, const std::vector<std::size_t>& nodes,
-                                          const Vector3d& centre, double alike, core::ThreadPool& pool) {
+Eigen::Matrix<double, 6, 1> motion_sigmas(double points, const Matrix3d& spread,
+                                          const Eigen::Matrix<double, 6, 6>& noise, double alike) {
   using Matrix6d = Eigen::Matrix<double, 6, 6>;
-  using Both = Eigen::Matrix<double, 6, 12>;
-  const Both sums = sum_over<Both>(nodes, pool, [&](std::size_t k) {
-    Eigen::Matrix<double, 3, 6> by_motion;
-    by_motion << -cross_matrix(points.positions[k] - centre), Matrix3d::Identity();
-    const Eigen::Matrix<double, 6, 6> errors = points.covariances[k].cast<double>();
-    const Matrix3d covariance = errors.topLeftCorner<3, 3>() + errors.bottomRightCorner<3, 3>() -
-                                errors.topRightCorner<3, 3>() - errors.bottomLeftCorner<3, 3>();
-    Both both;
-    both << by_motion.transpose() * by_motion, by_motion.transpose() * covariance * by_motion;
-    return both;
-  });
-  const Matrix6d inverse = sums.leftCols<6>().inverse(), noise = sums.rightCols<6>();
+  Matrix6d normal = Matrix6d::Zero();  // positions are relative to their mean
+  normal.topLeftCorner<3, 3>() = spread.trace() * Matrix3d::Identity() - spread;
+  normal.bottomRightCorner<3, 3>() = points * Matrix3d::Identity();
+  const Matrix6d inverse = normal.inverse();
   return (alike * inverse * noise * inverse).diagonal().cwiseMax(0).cwiseSqrt();
 }
 
 }  // namespace
 
-Axes axes_of(const StereoOptions& options, const Grid& grid, std::span<const Vector3d> positions,
+Axes axes_of(const StereoOptions& options, const Grid& grid, Positions positions,
              std::span<const std::uint8_t> usable) {
   switch (options.axes) {
     case StereoAxes::camera:
@@ -272,43 +258,49 @@ Axes axes_of(const StereoOptions& options, const Grid& grid, std::span<const Vec
   return {};
 }
 
-RigidMotion rigid_motion_of(const SurfacePoints& points, const MeasuredSubsets& subsets,
-                            core::ThreadPool& pool) {
-  const std::vector<std::size_t> nodes = indices_of(points.usable);
+RigidMotion rigid_motion_of(const MotionMeans& means, const MotionMoments& moments,
+                            const MeasuredSubsets& subsets, int step) {
   RigidMotion motion;
-  motion.points = std::ssize(nodes);
-  if (nodes.size() < 3) return motion;
-  const Vector3d centre = mean_of(points.positions, nodes),
-                 translation = mean_of(points.displacements, nodes);
-  const Matrix3d rotation = best_rotation(points, nodes, centre, translation, pool);
+  motion.points = static_cast<std::int64_t>(means.sums[0]);
+  if (motion.points < 3) return motion;
+  const auto points = static_cast<double>(motion.points);
+  const Matrix3d products = eigen_of(moments.products()), spread = eigen_of(moments.spread());
+  const Matrix3d rotation = best_rotation(products + spread);
   const Eigen::AngleAxisd angle(rotation);
   const Eigen::Matrix<double, 6, 1> sigmas =
-      motion_sigmas(points, nodes, centre, nodes_alike(subsets, points.grid.step), pool);
+      motion_sigmas(points, spread, eigen_of(moments.noise()), nodes_alike(subsets, step));
   if (!sigmas.allFinite()) return motion;
   motion.is_known = true;
-  motion.centre_mm = array_of(centre);
-  motion.translation_mm = array_of(translation);
+  motion.centre_mm = array_of(as_eigen(means.centre()));
+  motion.translation_mm = array_of(as_eigen(means.translation()));
   motion.rotation_deg = array_of(angle.angle() * kDegrees * angle.axis());
   motion.sigma_rotation_deg = array_of(sigmas.head<3>() * kDegrees);
   motion.sigma_translation_mm = array_of(sigmas.tail<3>());
-  double squares = 0;
-  for (const std::size_t k : nodes) {
-    const Vector3d before = points.positions[k] - centre;
-    squares += (points.displacements[k] - translation - (rotation * before - before)).squaredNorm();
-  }
-  motion.residual_mm = std::sqrt(squares / static_cast<double>(nodes.size()));
+  // Squares of d - turn b.
+  const Matrix3d turn = rotation - Matrix3d::Identity();
+  const double squares = moments.displacement_squares() - 2 * (turn.transpose() * products).trace() +
+                         (turn * spread * turn.transpose()).trace();
+  motion.residual_mm = std::sqrt(std::max(squares, 0.0) / points);
   return motion;
 }
 
-void remove_motion(const RigidMotion& motion, std::span<const Vector3d> positions,
-                   std::vector<Vector3d>& displacements) {
-  if (!motion.is_known) return;
-  const Matrix3d back = rotation_of(motion).transpose();
-  const Vector3d centre = vector_of(motion.centre_mm), translation = vector_of(motion.translation_mm);
-  for (std::size_t k = 0; k < displacements.size(); ++k) {
-    const Vector3d before = positions[k] - centre;
-    displacements[k] = back * (before + displacements[k] - translation) - before;
-  }
+RigidMotion rigid_motion_of(const SurfaceJob& points, const MeasuredSubsets& subsets,
+                            core::ThreadPool& pool) {
+  const std::int64_t nodes = points.grid.nodes();
+  const auto means = sum_over<MotionMeans>(nodes, pool, AddMeans{points});
+  const auto moments = sum_over<MotionMoments>(
+      nodes, pool, [&](std::int64_t k, double* sums) { AddMoments{points}(k, means, sums); });
+  return rigid_motion_of(means, moments, subsets, points.grid.step);
+}
+
+MotionTerms motion_terms(const RigidMotion& motion, bool is_removed) {
+  MotionTerms terms{Matrix3::identity(), vector3(0, 0, 0), vector3(0, 0, 0)};
+  if (!motion.is_known || !is_removed) return terms;
+  terms.back = from_eigen(Matrix3d(rotation_of(motion).transpose()));
+  terms.centre = from_eigen(vector_of(motion.centre_mm));
+  terms.translation = from_eigen(vector_of(motion.translation_mm));
+  terms.is_removed = true;
+  return terms;
 }
 
 }  // namespace dic::stereo

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <array>
 #include <dic/fields.hpp>
+#include <dic/shared/surface_motion.hpp>
 #include <dic/stereo.hpp>
 #include <span>
-#include <vector>
 
-#include "stereo/surface_strain.hpp"
+#include "core/parallel.hpp"
+#include "stereo/camera_pair.hpp"
 
 /// Axes of a measurement, and the motion of a surface as a rigid body.
 namespace dic::stereo {
@@ -20,16 +20,17 @@ struct Axes {
 
 /// The axes that the options ask for. positions: of the nodes in the axes of the left camera. usable: 1 for
 /// each node whose position counts. Throws UsageError if the points do not define them.
-Axes axes_of(const StereoOptions& options, const Grid& grid, std::span<const Eigen::Vector3d> positions,
+Axes axes_of(const StereoOptions& options, const Grid& grid, std::span<const Vector3> positions,
              std::span<const std::uint8_t> usable);
 
-/// The motion that fits the displacements of the usable nodes best, with its standard deviations by the noise
+/// The motion that fits the displacements of the `ok` nodes best, with its standard deviations by the noise
 /// of the images. Not known for fewer than three nodes, or nodes on one line.
-RigidMotion rigid_motion_of(const SurfacePoints& points, const MeasuredSubsets& subsets,
-                            core::ThreadPool& pool);
+RigidMotion rigid_motion_of(const SurfaceJob& points, const MeasuredSubsets& subsets, core::ThreadPool& pool);
+/// The same motion from the sums over the nodes.
+RigidMotion rigid_motion_of(const MotionMeans& means, const MotionMoments& moments,
+                            const MeasuredSubsets& subsets, int step);
 
-/// Subtracts a motion from the displacements.
-void remove_motion(const RigidMotion& motion, std::span<const Eigen::Vector3d> positions,
-                   std::vector<Eigen::Vector3d>& displacements);
+/// The motion to be subtracted from the displacements.
+MotionTerms motion_terms(const RigidMotion& motion, bool is_removed);
 
 }  // namespace dic::stereo

@@ -1,39 +1,27 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <dic/camera_rig.hpp>
-
-#include "stereo/geometry.hpp"
+#include <dic/shared/surface_points.hpp>
+#include <vector>
 
 /// What the uncertainty of a calibration does to positions.
 namespace dic::stereo {
 
-/// Number of parameters of a rig of two cameras, see rig_parameter_names().
-inline constexpr int kRigParameters = 30;
-/// Derivative of a position by the parameters of the rig, mm per unit of each.
-using FromRig = Eigen::Matrix<double, 3, kRigParameters>;
-
-/// Errors of positions by the covariance of a calibration.
+/// The covariance of a calibration, factorized for CalibrationTerms.
 class CalibrationErrors {
  public:
   /// Takes the first two cameras of a valid rig.
-  explicit CalibrationErrors(const CameraRig& rig);
+  DIC_INTERNAL_API explicit CalibrationErrors(const CameraRig& rig);
 
   /// False if the rig has no covariance.
-  bool are_known() const { return factor_.cols() > 0; }
-  /// How a position changes with the rig while its image points stay. position: in the axes of the left
-  /// camera; from_px: its derivative by the image points, in any axes, which are those of the result.
-  FromRig from_rig(const Vector3d& position, const FromPixels& from_px) const;
-  /// Standard deviations along the axes of what changes so with the rig.
-  Vector3d sigmas(const FromRig& from_rig) const;
+  bool are_known() const { return count_ > 0; }
+  const std::vector<double>& factor() const { return factor_; }
+  /// Refers to this object.
+  CalibrationTerms terms() const { return {factor_.data(), count_}; }
 
  private:
-  Lens left_, right_;
-  Matrix3d rotation_;
-  Vector3d translation_;
-  /// Its product with its transpose is the covariance.
-  Eigen::Matrix<double, kRigParameters, Eigen::Dynamic, Eigen::ColMajor, kRigParameters, kRigParameters>
-      factor_;
+  std::vector<double> factor_;
+  int count_ = 0;
 };
 
 }  // namespace dic::stereo

@@ -2,6 +2,7 @@
 #include <dic/stereo_stream.hpp>
 #include <utility>
 
+#include "stereo/pair_tracker.hpp"
 #include "track/result_stream.hpp"
 
 namespace dic {
@@ -9,13 +10,9 @@ namespace {
 
 /// A pair on its way through the stream.
 struct PairInFlight : track::InFlight<StereoFrame> {
-  Image left, right;  ///< empty after the measurement
+  stereo::TakenPair taken;      ///< empty after the match, or after an error
+  stereo::MatchedPair matched;  ///< set by the match
 };
-
-void take(PairInFlight& pair, ImageView left, ImageView right) {
-  pair.left = copy_of(left);
-  pair.right = copy_of(right);
-}
 
 void check_view(ImageView view) {
   ImageView::of(view.data, view.type, view.size(), view.row_bytes, view.bit_depth);
@@ -26,7 +23,7 @@ void check_view(ImageView view) {
 struct StereoStream::Impl {
   const StereoOptions options;
   const CameraRig rig;
-  std::unique_ptr<StereoTracker> tracker;  ///< null after a reset that failed
+  std::unique_ptr<stereo::PairTracker> tracker;  ///< null after a reset that failed
   std::vector<std::string> kernels;
   track::ResultStream<PairInFlight> stream;  ///< its lock protects the two members above
 
@@ -34,25 +31,36 @@ struct StereoStream::Impl {
        Callback callback, int capacity)
       : options(wanted),
         rig(cameras),
-        tracker(std::make_unique<StereoTracker>(wanted, cameras, left, right, roi)),
+        tracker(std::make_unique<stereo::PairTracker>(wanted, cameras, left, right, roi, std::stop_token())),
         kernels(tracker->kernels()),
         stream(steps(), std::move(callback), capacity, "pair") {}
 
   track::ResultStream<PairInFlight>::Steps steps() {
-    return {[this](PairInFlight& pair, const std::stop_token& stop) { measure(pair, stop); },
-            [this] { kernels = tracker->kernels(); }, [](PairInFlight&) {}};
+    return {[this](PairInFlight& pair, const std::stop_token& stop) { match(pair, stop); },
+            [this] { kernels = tracker->kernels(); }, [this](PairInFlight& pair) { finish(pair); }};
   }
 
-  const StereoTracker& known_tracker() const {
+  const stereo::PairTracker& known_tracker() const {
     if (!tracker) throw UsageError("The stream has no references: reset it with a pair.");
     return *tracker;
   }
 
-  void measure(PairInFlight& pair, const std::stop_token& stop) {
-    StereoFrame measured = tracker->track(pair.left, pair.right, stop);
+  void take(PairInFlight& pair, ImageView left, ImageView right) { pair.taken = tracker->take(left, right); }
+
+  void match(PairInFlight& pair, const std::stop_token& stop) {
+    const auto next = [this]() -> stereo::TakenPair {
+      const auto lock = stream.lock();
+      const PairInFlight* waiting = stream.next();
+      return waiting ? waiting->taken : stereo::TakenPair{};
+    };
+    pair.matched = tracker->match(std::move(pair.taken), stop, next);
+  }
+
+  void finish(PairInFlight& pair) {
+    if (!pair.matched.right) return;
+    StereoFrame measured = tracker->finish(std::exchange(pair.matched, {}));
     measured.index = pair.result.index;
     pair.result = std::move(measured);
-    pair.left = pair.right = {};
   }
 
   /// Throws if the stream has no references, or a view is inconsistent.
@@ -64,7 +72,7 @@ struct StereoStream::Impl {
   void reset(ImageView left, ImageView right, const Roi& roi) {
     stream.reset([&] {
       tracker.reset();
-      tracker = std::make_unique<StereoTracker>(options, rig, left, right, roi);
+      tracker = std::make_unique<stereo::PairTracker>(options, rig, left, right, roi, std::stop_token());
       kernels = tracker->kernels();
     });
   }
@@ -77,11 +85,11 @@ StereoStream::~StereoStream() = default;
 
 std::int64_t StereoStream::push(ImageView left, ImageView right) {
   return impl_->stream.push([&] { impl_->check(left, right); },
-                            [&](PairInFlight& pair) { take(pair, left, right); });
+                            [&](PairInFlight& pair) { impl_->take(pair, left, right); });
 }
 std::optional<std::int64_t> StereoStream::try_push(ImageView left, ImageView right) {
   return impl_->stream.try_push([&] { impl_->check(left, right); },
-                                [&](PairInFlight& pair) { take(pair, left, right); });
+                                [&](PairInFlight& pair) { impl_->take(pair, left, right); });
 }
 std::optional<StereoFrame> StereoStream::poll() { return impl_->stream.poll(); }
 std::optional<StereoFrame> StereoStream::wait() { return impl_->stream.wait(); }

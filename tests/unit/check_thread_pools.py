@@ -18,7 +18,7 @@ OWNERS = {
     "lib/correlate/peak_finder.cpp": "PeakFinder",
     "lib/match/match.cpp": "Matcher",
     "lib/refine/refiner.cpp": "Refiner",
-    "lib/stereo/stereo_tracker.cpp": "StereoTracker",
+    "lib/stereo/pair_tracker.hpp": "StereoTracker",
     "lib/track/sequence.hpp": "Tracker and TrackStream",
     # Jobs.
     "lib/analysis/preview.cpp": "preview()",

@@ -14,6 +14,7 @@
 
 #include "run/frame_pairs.hpp"
 #include "stereo/calibration_errors.hpp"
+#include "stereo/camera_pair.hpp"
 #include "stereo/curved_match.hpp"
 
 // Measures surfaces of known shape and motion: exact rays of two cameras meet a surface whose texture is a
@@ -297,28 +298,45 @@ TEST(CalibrationErrors, AreThoseOfPerturbedCalibrations) {
   const Eigen::MatrixXd factor = sd.asDiagonal() * mixing, covariance = factor * factor.transpose();
   rig.covariance.assign(covariance.data(), covariance.data() + covariance.size());
 
-  const stereo::Geometry geometry(rig);
+  const stereo::CameraPair cameras = stereo::camera_pair_of(rig);
   const stereo::CalibrationErrors errors(rig);
   ASSERT_TRUE(errors.are_known());
   const Eigen::Vector3d before(20, -15, 290), after(21, -13, 294);
-  const auto meet = [&](const stereo::Geometry& with, const Eigen::Vector3d& position, const Vector4d& px) {
-    const Eigen::Vector2d l = geometry.project_left(position), r = geometry.project_right(position);
-    return with.meet(with.left(l.x(), l.y()), with.right(r.x(), r.y()), px);
+  // The image points of a position, as dic::Camera maps them.
+  const auto image_point = [&](std::size_t camera, const Eigen::Vector3d& at) {
+    const Lens& lens = *rig.cameras[camera].camera.lens;
+    return Camera(rig.cameras[camera].camera)
+        .distort(lens.fx * at.x() / at.z() + lens.cx, lens.fy * at.y() / at.z() + lens.cy);
+  };
+  const Eigen::Map<const Eigen::Matrix<double, 3, 3, Eigen::RowMajor>> turn(rig.cameras[1].rotation.data());
+  const Eigen::Map<const Eigen::Vector3d> shift(rig.cameras[1].translation_mm.data());
+  const auto meet = [&](const stereo::CameraPair& with, const Eigen::Vector3d& position, const Vector4d& px) {
+    const Camera::Point l = image_point(0, position), r = image_point(1, turn * position + shift);
+    return with.meet(stereo::sight_of(with.left, l.x, l.y), stereo::sight_of(with.right, r.x, r.y),
+                     {{{px[0]}, {px[1]}, {px[2]}, {px[3]}}});
+  };
+  const auto from_rig = [&](const Eigen::Vector3d& position, const Vector4d& px) {
+    return stereo::CalibrationTerms::from_rig(cameras, stereo::from_eigen(position),
+                                              meet(cameras, position, px).from_px);
+  };
+  const auto sigmas = [&](const stereo::FromRig& change) -> Eigen::Vector3d {
+    return stereo::as_eigen(errors.terms().sigmas(change));
   };
   const Vector4d exact_left(0, 0, 0.01, 0.01), all(0.01, 0.01, 0.02, 0.01);
-  const stereo::FromRig of_before = errors.from_rig(before, meet(geometry, before, exact_left).from_px),
-                        of_after = errors.from_rig(after, meet(geometry, after, all).from_px);
-  const Eigen::Vector3d position = errors.sigmas(of_before),
-                        displacement = errors.sigmas(of_after - of_before);
+  const stereo::FromRig of_before = from_rig(before, exact_left), of_after = from_rig(after, all);
+  const Eigen::Vector3d position = sigmas(of_before), displacement = sigmas(of_after - of_before);
 
   Eigen::Vector3d positions = Eigen::Vector3d::Zero(), displacements = Eigen::Vector3d::Zero();
   constexpr int kDraws = 1500;
   for (int draw = 0; draw < kDraws; ++draw) {
     const Eigen::VectorXd z = Eigen::VectorXd::NullaryExpr(30, [&](Eigen::Index) { return normal(random); });
-    const stereo::Geometry other(changed(rig, factor * z));
-    const Eigen::Vector3d first = meet(other, before, exact_left).position - before;
+    const stereo::CameraPair other = stereo::camera_pair_of(changed(rig, factor * z));
+    const auto error = [&](const Eigen::Vector3d& truth, const Vector4d& px) -> Eigen::Vector3d {
+      return stereo::as_eigen(meet(other, truth, px).position) - truth;
+    };
+    const Eigen::Vector3d first = error(before, exact_left);
     positions += first.cwiseAbs2();
-    displacements += (meet(other, after, all).position - after - first).cwiseAbs2();
+    displacements += (error(after, all) - first).cwiseAbs2();
   }
   positions = (positions / kDraws).cwiseSqrt(), displacements = (displacements / kDraws).cwiseSqrt();
   for (int axis = 0; axis < 3; ++axis) {

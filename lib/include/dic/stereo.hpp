@@ -91,6 +91,7 @@ struct StereoFrame {
   double epipolar_sd = std::numeric_limits<double>::quiet_NaN();
   RigidMotion motion;  ///< motion since the reference; subtracted if the options say so
   StageSeconds seconds;
+  double geometry_seconds = 0;  ///< from the matches to positions, displacements and their sigmas
   double latency = 0;  ///< seconds from StereoStream::push to the result
   /// Why a StereoStream could not measure the pair, one sentence; empty = measured.
   std::string error;

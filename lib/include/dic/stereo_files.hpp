@@ -83,6 +83,7 @@ struct StereoSummary {
   std::string pairing;  ///< a sentence if names of left and right images do not fit; else empty
   std::int64_t frames_drawn = 0;
   StageSeconds seconds;
+  double geometry_seconds = 0;  ///< sum of StereoFrame::geometry_seconds
   std::string device, device_reason;
   TrackOptions options;           ///< including values chosen from the reference
   int order_between_cameras = 1;  ///< see StereoTracker
