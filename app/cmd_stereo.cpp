@@ -1,4 +1,4 @@
-#include <dic/error.hpp>
+#include <cstdio>
 #include <dic/stereo_files.hpp>
 #include <dic/visible_gpus.hpp>
 #include <memory>
@@ -43,19 +43,26 @@ void add_images(CLI::App& command, StereoRunFlags& flags) {
 void run_stereo(CLI::App& command, StereoRunFlags& flags) {
   apply_run_options(command, flags.track);
   if (!flags.track.save_config.empty() && flags.track.job.frames.empty()) return;
-  if (ProcessGroup::join())
-    throw UsageError(
-        "Several processes cannot share a measurement with two cameras: start one process, or give each "
-        "process the references, pairs of its own and a folder of its own.");
   StereoJob job = stereo_job(flags.track.job, flags.stereo);
   job.right = flags.right;
-  hide_unused_gpus(job.track.options.device);
   const Interruption interruption;
+  const std::unique_ptr<ProcessGroup> group = ProcessGroup::join();
+  if (group)
+    group->share_machine(job.track.options);
+  else
+    hide_unused_gpus(job.track.options.device);
+  const bool speaks = !group || group->leads();
   const StereoSummary summary = [&] {
-    ProgressLine line(!flags.track.quiet);
-    return stereo_files(
-        job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
+    ProgressLine line(!flags.track.quiet && speaks);
+    const auto show = [&](const Progress& progress) { line.show(progress); };
+    return group ? stereo_together(job, *group, show, interruption.token())
+                 : stereo_files(job, show, interruption.token());
   }();
+  if (!speaks) return;
+  if (group && summary.interrupted) {
+    std::fprintf(stderr, "dic: Interrupted: continue with --resume, with any number of processes.\n");
+    throw CLI::RuntimeError(interrupted);
+  }
   if (!summary.was_complete) print_warnings(summary);
   if (!flags.track.quiet) print_summary(job, summary, flags.track.verbose);
   if (summary.interrupted) throw CLI::RuntimeError(interrupted);

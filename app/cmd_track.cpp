@@ -7,6 +7,7 @@
 #include <dic/visible_gpus.hpp>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "commands.hpp"
@@ -172,7 +173,8 @@ void save_under_shown_names(CLI::App& command, const TrackJob& job) {
 }
 
 void print_was_complete(const TrackJob& job, const TrackSummary& summary) {
-  std::printf("%s holds all %zu frames: ", printable(job.output.string()).c_str(), summary.frames.size());
+  const std::string number = summary.frames.empty() ? "" : std::to_string(summary.frames.size()) + " ";
+  std::printf("%s holds all %sframes: ", printable(job.output.string()).c_str(), number.c_str());
   if (summary.frames_drawn == 0)
     std::printf("nothing is left to do.\n");
   else

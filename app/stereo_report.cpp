@@ -108,8 +108,8 @@ void print_correction(const StereoSummary& summary) {
 }
 
 void print_was_complete(const StereoJob& job, const StereoSummary& summary) {
-  std::printf("%s holds all %zu pairs: ", printable(job.track.output.string()).c_str(),
-              summary.frames.size());
+  const std::string number = summary.frames.empty() ? "" : std::to_string(summary.frames.size()) + " ";
+  std::printf("%s holds all %spairs: ", printable(job.track.output.string()).c_str(), number.c_str());
   if (summary.frames_drawn == 0)
     std::printf("nothing is left to do.\n");
   else

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <dic/error.hpp>
 #include <dic/info.hpp>
+#include <dic/stereo_parts.hpp>
 #include <dic/track_parts.hpp>
 #include <dic/visible_gpus.hpp>
 #include <thread>
@@ -61,6 +62,34 @@ auto or_abort(const ProcessGroup& group, const Task& task) {
   }
 }
 
+/// Measures a job with all processes of the group. plan: divides it, and returns no parts if the result is
+/// complete. planned: returns the parts. measure: measures one, and returns true if it was interrupted.
+template <typename Summary, typename Plan, typename Planned, typename Measure, typename Join>
+Summary together(const ProcessGroup& group, const Plan& plan, const Planned& planned, const Measure& measure,
+                 const Join& join) {
+  bool nothing_left = false;
+  if (group.leads()) nothing_left = or_abort(group, [&] { return plan().empty(); });
+  Summary summary;
+  summary.was_complete = group.largest(nothing_left) > 0;
+  if (summary.was_complete) return summary;
+
+  bool interrupted = false;
+  or_abort(group, [&] {
+    const auto parts = planned();
+    const std::size_t n = parts.size(), rank = group.rank(), size = group.size();
+    for (std::size_t k = rank * n / size; k < (rank + 1) * n / size && !interrupted; ++k) {
+      try {
+        interrupted = measure(parts[k]);
+      } catch (const Cancelled&) {
+        interrupted = true;
+      }
+    }
+  });
+  summary.interrupted = group.largest(interrupted) > 0;
+  if (summary.interrupted || !group.leads()) return summary;
+  return or_abort(group, join);
+}
+
 }  // namespace
 
 std::unique_ptr<ProcessGroup> ProcessGroup::join() {
@@ -97,27 +126,18 @@ void ProcessGroup::abort(const std::string& why, int exit_code) const {
 
 TrackSummary track_together(const TrackJob& job, const ProcessGroup& group, const ProgressCallback& progress,
                             const std::stop_token& stop) {
-  bool nothing_left = false;
-  if (group.leads()) nothing_left = or_abort(group, [&] { return plan_parts(job, group.size()).empty(); });
-  TrackSummary summary;
-  summary.was_complete = group.largest(nothing_left) > 0;
-  if (summary.was_complete) return summary;
+  return together<TrackSummary>(
+      group, [&] { return plan_parts(job, group.size()); }, [&] { return planned_parts(job); },
+      [&](const TrackJob& part) { return track_files(part, progress, stop).interrupted; },
+      [&] { return join_parts(job); });
+}
 
-  bool interrupted = false;
-  or_abort(group, [&] {
-    const std::vector<TrackJob> parts = planned_parts(job);
-    const std::size_t n = parts.size(), rank = group.rank(), size = group.size();
-    for (std::size_t k = rank * n / size; k < (rank + 1) * n / size && !interrupted; ++k) {
-      try {
-        interrupted = track_files(parts[k], progress, stop).interrupted;
-      } catch (const Cancelled&) {
-        interrupted = true;
-      }
-    }
-  });
-  summary.interrupted = group.largest(interrupted) > 0;
-  if (summary.interrupted || !group.leads()) return summary;
-  return or_abort(group, [&] { return join_parts(job); });
+StereoSummary stereo_together(const StereoJob& job, const ProcessGroup& group,
+                              const ProgressCallback& progress, const std::stop_token& stop) {
+  return together<StereoSummary>(
+      group, [&] { return plan_stereo_parts(job, group.size()); }, [&] { return planned_stereo_parts(job); },
+      [&](const StereoJob& part) { return stereo_files(part, progress, stop).interrupted; },
+      [&] { return join_stereo_parts(job); });
 }
 
 }  // namespace dic::app

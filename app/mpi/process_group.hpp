@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/stereo_files.hpp>
 #include <dic/track_files.hpp>
 #include <memory>
 #include <stop_token>
@@ -7,7 +8,7 @@
 
 #include "mpi/mpi_calls.hpp"
 
-/// `mpirun -n 8 dic track ...`: processes that measure one sequence together.
+/// `mpirun -n 8 dic track ...` and `dic stereo`: processes that measure one sequence together.
 namespace dic::app {
 
 /// The processes that mpirun or a scheduler started together with this one.
@@ -41,5 +42,7 @@ class ProcessGroup {
 /// the group, and an empty one in the other processes.
 TrackSummary track_together(const TrackJob& job, const ProcessGroup& group, const ProgressCallback& progress,
                             const std::stop_token& stop);
+StereoSummary stereo_together(const StereoJob& job, const ProcessGroup& group,
+                              const ProgressCallback& progress, const std::stop_token& stop);
 
 }  // namespace dic::app

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "run/frame_summary.hpp"
+#include "run/parts.hpp"
 #include "run/results.hpp"
 #include "run/run_json.hpp"
 #include "run/run_log.hpp"
@@ -29,49 +30,17 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-fs::path parts_folder(const TrackJob& job) { return job.output / "parts"; }
-fs::path plan_file(const TrackJob& job) { return parts_folder(job) / "plan.json"; }
-
 /// The images of a job, in order.
 struct Sequence {
   std::vector<std::string> files;
   std::size_t first_current = 0;  ///< 1 where the first file is the reference
 
   explicit Sequence(const TrackJob& job) : first_current(job.reference.empty() ? 1 : 0) {
-    const std::unique_ptr<FrameSource> source = open_frames(job.frames);
-    if (!source->reads_in_parallel())
-      throw UsageError(
-          "A video is decoded in order: several processes cannot share it; extract its frames first.");
-    for (const fs::path& file : expand_frames(job.frames)) files.push_back(file);
-    if (source->count() != std::ssize(files))
-      throw UsageError(
-          "A file holds several frames: several processes cannot share it; save each frame as a file of its "
-          "own.");
+    files = files_to_share(job.frames);
     if (files.size() <= first_current)
       throw UsageError("Only one frame was given: give the reference and at least one frame more.");
   }
   std::size_t current() const { return files.size() - first_current; }
-};
-
-void check_can_be_divided(const TrackJob& job) {
-  for (const std::string& problem : job.validate()) throw UsageError(problem);
-  if (job.options.reference_strategy != ReferenceStrategy::first)
-    throw UsageError(
-        "Several processes share a sequence only with the reference strategy first: with the others a frame "
-        "needs "
-        "those before.");
-  if (job.noise_floor) throw UsageError("A noise floor is measured by one process.");
-  if (job.force)
-    throw UsageError("Several processes do not replace a result: choose another folder with -o.");
-}
-
-/// Division of a job into runs of consecutive frames, each of them into bands of rows of the grid. Part k is
-/// band k % bands of run k / bands.
-struct Plan {
-  std::vector<std::size_t> first;  ///< number of the first current frame of each run
-  std::vector<int> rows;           ///< number of the first row of each band, and of all rows
-  std::size_t bands() const { return rows.size() - 1; }
-  std::size_t parts() const { return first.size() * bands(); }
 };
 
 /// Number of rows that a band measures beyond its own, so that all rules see their neighbours: islands of
@@ -97,42 +66,10 @@ std::vector<int> divide_rows(const TrackJob& job, const Sequence& sequence, int 
   return rows;
 }
 
-/// Divides frames into runs. The first frame of a run is searched without a prediction, which costs as much
-/// as several further frames.
-std::vector<std::size_t> divide_frames(std::size_t frames, int processes) {
-  constexpr std::size_t kFramesOfPart = 16, kPartsOfProcess = 4;
-  const std::size_t least = std::max(processes, 1);
-  const std::size_t parts =
-      std::min(std::clamp(frames / kFramesOfPart, least, kPartsOfProcess * least), frames);
-  std::vector<std::size_t> first;
-  for (std::size_t k = 0; k < parts; ++k) first.push_back(k * frames / parts);
-  return first;
-}
-
 Plan divide(const TrackJob& job, const Sequence& sequence, int processes) {
   const std::vector<int> rows = divide_rows(job, sequence, processes);
   if (!rows.empty()) return {{0}, rows};
-  return {divide_frames(sequence.current(), processes), {0, 0}};
-}
-
-Plan read_plan(const TrackJob& job, const Sequence& sequence) {
-  std::ifstream stream(plan_file(job));
-  const Json json = Json::parse(stream, nullptr, false);
-  if (!json.is_object() || !json.contains("frames") || !json.contains("first") || !json.contains("rows"))
-    throw FileError(plan_file(job).string() + " is damaged: measure into another folder with -o.");
-  if (json["frames"] != sequence.current())
-    throw UsageError("Cannot continue the parts in " + parts_folder(job).string() + ": they are of " +
-                     json["frames"].dump() + " frames, now there are " + std::to_string(sequence.current()) +
-                     "; measure into another folder with -o.");
-  return {json["first"], json["rows"]};
-}
-
-void write_plan(const TrackJob& job, const Sequence& sequence, const Plan& plan) {
-  std::error_code error;
-  fs::create_directories(parts_folder(job), error);
-  if (error) throw FileError("Cannot write " + parts_folder(job).string() + ": " + error.message() + ".");
-  const Json json = {{"frames", sequence.current()}, {"first", plan.first}, {"rows", plan.rows}};
-  write_text_file(plan_file(job), json.dump() + "\n");
+  return {divide_frames(sequence.current(), processes)};
 }
 
 /// Times of the frames in seconds, if the job has them.
@@ -156,11 +93,9 @@ std::vector<TrackJob> jobs_of(const TrackJob& job, const Sequence& sequence, con
   std::vector<TrackJob> jobs;
   for (std::size_t k = 0; k < plan.parts(); ++k) {
     const std::size_t run = k / plan.bands();
-    const std::size_t end = run + 1 < plan.first.size() ? plan.first[run + 1] : sequence.current();
+    const std::size_t end = plan.end(run, sequence.current());
     const auto from = static_cast<std::ptrdiff_t>(sequence.first_current + plan.first[run]),
                to = static_cast<std::ptrdiff_t>(sequence.first_current + end);
-    const std::string number = std::to_string(k),
-                      name = std::string(number.size() < 4 ? 4 - number.size() : 0, '0') + number;
     TrackJob part = job;
     part.reference = job.reference.empty() ? sequence.files.front() : job.reference;
     part.frames.assign(sequence.files.begin() + from, sequence.files.begin() + to);
@@ -169,7 +104,7 @@ std::vector<TrackJob> jobs_of(const TrackJob& job, const Sequence& sequence, con
       if (std::ssize(times) < to) throw UsageError("There are fewer times than frames.");
       part.times.assign(times.begin() + from, times.begin() + to);
     }
-    part.output = parts_folder(job) / name;
+    part.output = parts_folder(job.output) / part_name(k);
     part.resume = true;
     part.pictures = Pictures::none;
     part.options.rows = measured_rows(job, plan, k % plan.bands());
@@ -177,12 +112,6 @@ std::vector<TrackJob> jobs_of(const TrackJob& job, const Sequence& sequence, con
     jobs.push_back(std::move(part));
   }
   return jobs;
-}
-
-bool is_complete(const fs::path& folder) {
-  std::ifstream stream(folder / "run.json");
-  const Json run = Json::parse(stream, nullptr, false);
-  return run.is_object() && run.value("state", "") == "complete";
 }
 
 RunLog::Contents log_of(const TrackJob& part) {
@@ -197,7 +126,10 @@ RunLog::Contents log_of(const TrackJob& part) {
 class Join {
  public:
   explicit Join(const TrackJob& job)
-      : job_(job), sequence_(job), plan_(read_plan(job, sequence_)), parts_(jobs_of(job, sequence_, plan_)) {}
+      : job_(job),
+        sequence_(job),
+        plan_(read_plan(job.output, sequence_.current())),
+        parts_(jobs_of(job, sequence_, plan_)) {}
 
   TrackSummary run() {
     const track::Stopwatch watch;
@@ -242,7 +174,7 @@ class Join {
       if (!joined.names.empty()) joined_.push_back(std::move(joined));
     }
     if (run > 0 && grid != grid_)
-      throw FileError("The parts in " + parts_folder(job_).string() + " are of different grids.");
+      throw FileError("The parts in " + parts_folder(job_.output).string() + " are of different grids.");
     grid_ = std::move(grid);
   }
 
@@ -336,11 +268,7 @@ class Join {
   void add_run(const fs::path& folder) {
     std::ifstream stream(folder / "run.json");
     const Json run = Json::parse(stream);
-    const std::string host = run.at("host");
-    if (summary_.host.find(host) == std::string::npos)
-      summary_.host += (summary_.host.empty() ? "" : ", ") + host;
-    summary_.date = summary_.date.empty() ? run.at("date").get<std::string>()
-                                          : std::min<std::string>(summary_.date, run.at("date"));
+    add_origin(run, summary_.host, summary_.date);
     summary_.image = {run.at("image").at("width"), run.at("image").at("height")};
     summary_.gauge = run.at("gauge_px");
     summary_.device = run.at("device");
@@ -349,13 +277,7 @@ class Join {
     summary_.options = job_.options;
     summary_.options.prefilter = run.at("chosen").at("prefilter").get<double>();
     summary_.options.refine.subset = run.at("chosen").at("subset");
-    const Json& seconds = run.at("seconds");
-    StageSeconds& sum = summary_.seconds;
-    for (const auto& [name, value] :
-         {std::pair("load", &sum.load), std::pair("prepare", &sum.prepare), std::pair("search", &sum.search),
-          std::pair("refine", &sum.refine), std::pair("strain", &sum.strain), std::pair("write", &sum.write),
-          std::pair("total", &sum.total)})
-      *value += seconds.at(name).get<double>();
+    add_seconds(run, summary_.seconds);
   }
 
   const TrackJob& job_;
@@ -371,22 +293,22 @@ class Join {
 };
 
 std::vector<TrackJob> plan(const TrackJob& job, int processes) {
+  for (const std::string& problem : job.validate()) throw UsageError(problem);
   check_can_be_divided(job);
   const Sequence sequence(job);
-  std::error_code ignored;
-  const bool is_planned = fs::exists(plan_file(job), ignored);
-  if (is_planned && job.resume && is_complete(job.output)) return {};
-  if (is_planned && !job.resume)
+  const bool was_planned = is_planned(job.output);
+  if (was_planned && job.resume && is_complete(job.output)) return {};
+  if (was_planned && !job.resume)
     throw UsageError(
         job.output.string() +
         " holds parts of a run that was ended early, or its result: continue it with --resume, or "
         "choose another folder with -o.");
-  if (!is_planned) {
+  if (!was_planned) {
     const OutputFolder check(job.output, OutputFolder::Earlier::refuse);
     const MemoryLimit limit(job.max_memory, job.output);  // covers the reference, which may be large
-    write_plan(job, sequence, divide(job, sequence, processes));
+    write_plan(job.output, sequence.current(), divide(job, sequence, processes));
   }
-  return jobs_of(job, sequence, read_plan(job, sequence));
+  return jobs_of(job, sequence, read_plan(job.output, sequence.current()));
 }
 
 }  // namespace
@@ -398,7 +320,7 @@ std::vector<TrackJob> plan_parts(const TrackJob& job, int processes) { return ru
 
 std::vector<TrackJob> planned_parts(const TrackJob& job) {
   const run::Sequence sequence(job);
-  return run::jobs_of(job, sequence, run::read_plan(job, sequence));
+  return run::jobs_of(job, sequence, run::read_plan(job.output, sequence.current()));
 }
 
 TrackSummary join_parts(const TrackJob& job) { return run::Join(job).run(); }

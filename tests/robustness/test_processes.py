@@ -14,25 +14,21 @@ from vtkmodules.vtkIOHDF import vtkHDFReader
 
 import dic_program
 from dic_program import ProgramTest, main, speckle, write_image
+from stereo_scene import StereoScene
 
 FRAMES = 40
 
 
-@unittest.skipUnless(shutil.which("mpirun"), "Open MPI is not installed (openmpi-bin)")
-class ProcessesTest(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        for k in range(FRAMES + 1):
-            write_image(self.folder / f"frame_{k:02d}.png", speckle(120, 160, 0.02 * k, -0.01 * k))
-        self.options = ["--subset", "21", "--step", "6", "--device", "cpu", "--threads", "1"]
+class Processes:
+    """Starts several processes; `command` is what each of them runs."""
 
-    def mpirun(self, processes, *arguments, frames="frame_*.png"):
+    def mpirun(self, processes, *arguments, **options):
         # Open MPI unloads its plug-ins before the leak sanitizer checks their memory, which can then not be
         # attributed and suppressed.
         environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                        "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
-        return subprocess.Popen(["mpirun", "--oversubscribe", "-n", str(processes), dic_program.PROGRAM, "track", frames,
-                                 *self.options, *arguments], cwd=self.folder, env=environment, text=True,
+        return subprocess.Popen(["mpirun", "--oversubscribe", "-n", str(processes), dic_program.PROGRAM, *self.command(**options),
+                                 *arguments], cwd=self.folder, env=environment, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def together(self, processes, *arguments, code=0, **options):
@@ -40,6 +36,18 @@ class ProcessesTest(ProgramTest):
             out, error = run.communicate(timeout=200)
         self.assertEqual(run.returncode, code, error)
         return out, error
+
+
+@unittest.skipUnless(shutil.which("mpirun"), "Open MPI is not installed (openmpi-bin)")
+class ProcessesTest(Processes, ProgramTest):
+    def setUp(self):
+        super().setUp()
+        for k in range(FRAMES + 1):
+            write_image(self.folder / f"frame_{k:02d}.png", speckle(120, 160, 0.02 * k, -0.01 * k))
+        self.options = ["--subset", "21", "--step", "6", "--device", "cpu", "--threads", "1"]
+
+    def command(self, frames="frame_*.png"):
+        return ["track", frames, *self.options]
 
     def alone(self, *arguments):
         self.succeed("track", "frame_*.png", *self.options, "-o", "alone", *arguments)
@@ -177,6 +185,99 @@ class ProcessesTest(ProgramTest):
             _, error = self.together(2, "-o", "out", *options, code=2)
             self.assertEqual(error.count("dic: process 0 of 2"), 1, error)
             self.assertIn(word, error)
+
+
+@unittest.skipUnless(shutil.which("mpirun"), "Open MPI is not installed (openmpi-bin)")
+class StereoProcessesTest(Processes, StereoScene):
+    PAIRS = 7  # with the references
+
+    def setUp(self):
+        super().setUp()
+        self.pairs([(0.12 * k, -0.05 * k, 0.3 * k) for k in range(self.PAIRS)])
+        self.options = []
+
+    def command(self, left="img-*_0.png", right="img-*_1.png"):
+        return ["stereo", "--left", left, "--right", right, "--calibration", "rig.yml", "--subset", "21", "--step", "8",
+                "--device", "cpu", "--threads", "1", *self.options]
+
+    def check_equal_to_one_process(self, measured=PAIRS):
+        one, joined = self.fields("alone"), self.fields("out")
+        self.assertEqual(set(one), set(joined))
+        self.assertEqual(one["X"].shape[0], measured)
+        np.testing.assert_array_equal(one["status"][0], joined["status"][0])
+        # The first pair of a part is searched without a prediction: points at the border may be found or not, and
+        # their neighbours' bends are known from others then.
+        same = one["status"] == joined["status"]
+        self.assertGreater(same.mean(), 0.99)
+        for name in "XYZ":  # of the references, in every pair
+            np.testing.assert_array_equal(joined[name][same], one[name][same], name)
+        found = same & (one["status"] == 0)
+        for name in ("U", "V", "W", "sigma_U", "sigma_V", "sigma_W"):
+            difference = np.abs(joined[name] - one[name])[found]
+            self.assertLess(np.quantile(difference, 0.98), 1e-4, name)
+            self.assertLess(difference.max(), 0.02, name)
+        first, second = self.run_json("alone"), self.run_json("out")
+        for key in ("state", "frames_done", "frames_given", "points", "chosen", "gauge_px", "gauge_mm", "reference", "rig",
+                    "rig_correction", "image", "frames_drawn", "device"):
+            self.assertEqual(first[key], second[key], key)
+        for a, b in zip(first["frames"], second["frames"], strict=True):
+            for key in ("file", "right_file", "time", "error"):
+                self.assertEqual(a[key], b[key])
+        with h5py.File(self.folder / "alone/result.vtkhdf") as a, h5py.File(self.folder / "out/result.vtkhdf") as b:
+            for name in ("VTKHDF/Steps/Values", "frame", "dic/frames"):
+                np.testing.assert_array_equal(a[name][()], b[name][()], name)
+        with h5py.File(self.folder / "alone/surface.vtkhdf") as a, h5py.File(self.folder / "out/surface.vtkhdf") as b:
+            np.testing.assert_array_equal(b["VTKHDF/Steps/Values"][()], a["VTKHDF/Steps/Values"][()])
+
+    def test_one_result(self):
+        self.options = ["--csv", "--fps", "10", "--correct-rig"]
+        self.succeed(*self.command(), "-o", "alone")
+        out, _ = self.together(3, "-o", "out")
+        self.assertEqual(out.count("Results in"), 1)
+        self.check_equal_to_one_process()
+        for folder in ("csv", "pictures"):
+            names = sorted(os.listdir(self.folder / "alone" / folder))
+            self.assertEqual(names, sorted(os.listdir(self.folder / "out" / folder)))
+        reference = "img-0000_0.csv"
+        self.assertEqual((self.folder / "alone/csv" / reference).read_bytes(), (self.folder / "out/csv" / reference).read_bytes())
+        self.assertEqual(json.loads((self.folder / "alone/stereo.json").read_text()),
+                         json.loads((self.folder / "out/stereo.json").read_text()))
+        self.assertFalse((self.folder / "out/parts").exists())
+        self.succeed("probe", "out", "--point", "100,80", "-o", "probe")
+        out, _ = self.together(2, "-o", "out", "--resume")
+        self.assertIn("holds all pairs: nothing is left to do", out)
+        _, error = self.together(2, "-o", "out", code=1)
+        self.assertIn("already", error)
+
+    def test_a_broken_pair_is_skipped(self):
+        (self.folder / "img-0003_1.png").write_bytes(b"no image")
+        self.succeed(*self.command(), "-o", "alone", code=3)
+        self.together(3, "-o", "out", code=3)
+        self.check_equal_to_one_process(self.PAIRS - 1)
+
+    def test_a_process_that_dies(self):
+        self.options = ["--pictures", "none"]
+        self.succeed(*self.command(), "-o", "alone")
+        with self.mpirun(2, "-o", "out") as run:
+            while run.poll() is None and not list((self.folder / "out").glob("parts/*/result.vtkhdf")):
+                time.sleep(0.01)
+            run.send_signal(signal.SIGTERM)
+            run.communicate(timeout=60)
+        if (self.folder / "out/parts").exists():  # it was not faster than the signal
+            with self.mpirun(3, "-o", "out") as again:
+                _, error = again.communicate(timeout=60)
+            self.assertIn("--resume", error)
+            self.together(3, "-o", "out", "--resume")
+        self.check_equal_to_one_process()
+
+    def test_what_cannot_be_shared(self):
+        for options, word in ((["--reference-strategy", "previous"], "first"), (["--force"], "another folder")):
+            _, error = self.together(2, "-o", "out", *options, code=2)
+            self.assertEqual(error.count("dic: process 0 of 2"), 1, error)
+            self.assertIn(word, error)
+        _, error = self.together(2, "-o", "out", right="img-000[1-5]_1.png", code=2)
+        self.assertIn("There are 7 left and 5 right images", error)
+        self.assertFalse((self.folder / "out").exists())
 
 
 main()
