@@ -102,19 +102,27 @@ constexpr double kAlone = 0.5;          ///< part of its deviation by which a de
 constexpr double kMostDefects = 0.03;   ///< share of the pixels; more are a texture
 constexpr double kLargestHalo = 0.08;   ///< deviation of the neighbours over that of the pixel
 constexpr std::size_t kJudgedHalo = 8;  ///< number of pixels from which their halos are judged
+constexpr int kDefectsBeside = 1;       ///< defective neighbours that a defect may have
+constexpr int kDefectsAround = 3;       ///< the same, in images that surely have defects
+constexpr double kInGroup = 0.8;        ///< in place of kAlone and kAboveGround, for defects in groups
+constexpr double kInGroupExcess = 2;    ///< least deviation of defects in groups over that of others
+constexpr double kMostInGroups = 0.25;  ///< defects in groups over the others; more are a texture
 
 struct Place {
   int x, y;
 };
 
-/// Reads grey values; coordinates beyond the edges are those of the nearest pixel.
+/// Reads grey values; beyond its edges, the image is continued by point reflection, which continues slopes.
 template <typename T>
 class Pixels {
  public:
   explicit Pixels(ImageView image) : image_(image) {}
   double at(int x, int y) const {
-    return static_cast<double>(
-        image_.row<T>(std::clamp(y, 0, image_.height - 1))[std::clamp(x, 0, image_.width - 1)]);
+    if (x >= 0 && y >= 0 && x < image_.width && y < image_.height) return inside(x, y);
+    const int edge_x = std::clamp(x, 0, image_.width - 1), edge_y = std::clamp(y, 0, image_.height - 1);
+    const int from_x = std::clamp(2 * edge_x - x, 0, image_.width - 1),
+              from_y = std::clamp(2 * edge_y - y, 0, image_.height - 1);
+    return 2 * inside(edge_x, edge_y) - inside(from_x, from_y);
   }
   /// Deviation of a pixel from what its eight neighbours predict.
   double deviation(int x, int y) const {
@@ -124,6 +132,8 @@ class Pixels {
   }
 
  private:
+  double inside(int x, int y) const { return static_cast<double>(image_.row<T>(y)[x]); }
+
   ImageView image_;
 };
 
@@ -164,20 +174,29 @@ double ground_around(const Pixels<T>& pixels, int x, int y) {
   return std::ranges::all_of(ring, [](double grey) { return std::isfinite(grey); }) ? median_of(ring) : NAN;
 }
 
-/// True if a pixel stands out of its eight neighbours, of which one may be defective too.
+/// Number of the eight neighbours that must be defective, too, if a pixel is a defect that stands out of all
+/// others; more than kDefectsAround if it is none.
 template <typename T>
-bool stands_out(const Pixels<T>& pixels, int x, int y, double least) {
+int defects_beside(const Pixels<T>& pixels, int x, int y, double least) {
+  constexpr int none = kDefectsAround + 1;
   std::array<double, 8> around;
   for (std::size_t k = 0, n = 0; k < 9; ++k)
     if (k != 4) around[n++] = pixels.at(x + static_cast<int>(k) % 3 - 1, y + static_cast<int>(k) / 3 - 1);
-  if (!std::ranges::all_of(around, [](double value) { return std::isfinite(value); })) return false;
+  if (!std::ranges::all_of(around, [](double value) { return std::isfinite(value); })) return none;
   std::ranges::sort(around);
   const double grey = pixels.at(x, y), excess = grey - 0.5 * (around[3] + around[4]);
-  if (std::abs(excess) < least) return false;
-  const double alone = std::abs(grey - (excess > 0 ? around[6] : around[1]));
-  const bool is_beyond = excess > 0 ? grey > around[6] : grey < around[1];
-  return is_beyond && alone >= kAlone * std::abs(excess) &&
-         alone >= kAboveGround * std::abs(grey - ground_around(pixels, x, y));
+  if (std::abs(excess) < least) return none;
+  const double sign = excess > 0 ? 1 : -1;
+  const double above_ground = std::abs(grey - ground_around(pixels, x, y));
+  const auto differs = [&](int beside, double of_excess, double of_ground) {
+    const double alone = sign * (grey - around[excess > 0 ? 7 - beside : beside]);
+    return alone >= of_excess * std::abs(excess) && alone >= of_ground * above_ground;
+  };
+  if (differs(kDefectsBeside, kAlone, kAboveGround)) return kDefectsBeside;
+  if (std::abs(excess) < kInGroupExcess * least) return none;
+  for (int beside = kDefectsBeside + 1; beside <= kDefectsAround; ++beside)
+    if (differs(beside, kInGroup, kInGroup)) return beside;
+  return none;
 }
 
 /// Deviation of the four nearest neighbours over that of the pixel: what optics spread around a real dot.
@@ -203,35 +222,67 @@ auto largest_bend(const T* row, int first, int end) {
   return largest;
 }
 
-/// Pixels that stand out, row by row; none if they are a texture.
+/// Pixels that stand out, row by row.
+struct Candidates {
+  std::vector<Place> alone;      ///< at most kDefectsBeside of the neighbours stand out, too
+  std::vector<Place> in_groups;  ///< more do
+
+  void add(const Candidates& other) {
+    alone.insert(alone.end(), other.alone.begin(), other.alone.end());
+    in_groups.insert(in_groups.end(), other.in_groups.begin(), other.in_groups.end());
+  }
+};
+
 template <typename T>
-std::vector<Place> defects_of(ImageView image, core::ThreadPool& pool) {
+Candidates candidates_in(ImageView image, core::ThreadPool& pool) {
   const Pixels<T> pixels(image);
   const double least = least_deviation(pixels, image.size());
   if (!(least > 0) || image.width < 5 || image.height < 5) return {};
-  std::vector<std::vector<Place>> rows(image.height);
-  core::for_each_row(pool, image.height - 2, [&](int above) {
-    const int y = above + 1;
+  std::vector<Candidates> rows(image.height);
+  core::for_each_row(pool, image.height, [&](int y) {
     const T* row = image.row<T>(y);
-    const auto bends = [&](int first, int end) {
-      return static_cast<double>(largest_bend(row, first, end)) >= kAlone * least;
+    const auto judge = [&](int x) {
+      const int beside = defects_beside(pixels, x, y, least);
+      if (beside <= kDefectsAround)
+        (beside <= kDefectsBeside ? rows[y].alone : rows[y].in_groups).push_back({x, y});
     };
+    // A defect between two others bends the row only beside itself.
+    const auto bends = [&](int first, int end) {
+      const int before = std::max(first - 1, 1), after = std::min(end + 1, image.width - 1);
+      return static_cast<double>(largest_bend(row, before, after)) >= kAlone * least;
+    };
+    judge(0);
     // Nearly all pixels end here, a few at a time.
     constexpr int few = 64;
     for (int first = 1; first + 1 < image.width; first += few) {
       const int end = std::min(first + few, image.width - 1);
       if (!bends(first, end)) continue;
       for (int x = first; x < end; ++x)
-        if (bends(x, x + 1) && stands_out(pixels, x, y, least)) rows[y].push_back({x, y});
+        if (bends(x, x + 1)) judge(x);
     }
+    judge(image.width - 1);
   });
-  std::vector<Place> places;
-  for (const std::vector<Place>& row : rows) places.insert(places.end(), row.begin(), row.end());
-  if (static_cast<double>(places.size()) > kMostDefects * image.width * image.height) return {};
+  Candidates all;
+  for (const Candidates& row : rows) all.add(row);
+  return all;
+}
+
+/// Pixels that stand out; none if they are a texture.
+template <typename T>
+std::vector<Place> defects_of(ImageView image, core::ThreadPool& pool) {
+  Candidates found = candidates_in<T>(image, pool);
+  std::vector<Place>& places = found.alone;
+  const double most = kMostDefects * image.width * image.height;
+  if (static_cast<double>(places.size()) > most) return {};
   if (places.size() < kJudgedHalo) return places;
   std::vector<double> halos;
-  for (const Place& place : places) halos.push_back(halo(pixels, place));
-  return median_of(halos) < kLargestHalo ? places : std::vector<Place>{};
+  for (const Place& place : places) halos.push_back(halo(Pixels<T>(image), place));
+  if (!(median_of(halos) < kLargestHalo)) return {};
+  const auto alone = static_cast<double>(places.size()),
+             in_groups = static_cast<double>(found.in_groups.size());
+  if (in_groups <= kMostInGroups * alone)
+    places.insert(places.end(), found.in_groups.begin(), found.in_groups.end());
+  return places;
 }
 
 /// Weights of the pixels around a defect that give the value there of the quadratic surface through them.

@@ -195,6 +195,23 @@ def test_synth(program, tmp_path):
         dic.synth(bits=10)
 
 
+def test_synth_makes_the_faults_of_prints_cameras_and_files(program, tmp_path):
+    import subprocess
+
+    faults = [{"repeat": 40.5}, {"texture": "dots", "fill_factor": 0.6}, {"line_jitter": 0.3},
+              {"noise": 2, "correlated_noise": True}, {"line_pattern": 3}, {"defective": 0.01}, {"noise": 4, "median": 3},
+              {"two_valued": True}, {"bits": 16, "pedestal": 30000, "grey_max": 60}, {"bits": 12}]
+    for k, fault in enumerate(faults):
+        flags = [part for name, value in fault.items()
+                 for part in ([f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)]))]
+        subprocess.run([program, "synth", "-o", tmp_path / str(k), "--width", "64", "--height", "48", *flags], check=True)
+        made = dic.synth(width=64, height=48, **fault).image.values
+        for i in range(2):
+            assert np.array_equal(made[i], dic.read_image(tmp_path / f"{k}/frame_000{i}.png")), fault
+    with pytest.raises(dic.UsageError, match="median"):
+        dic.synth(median=4)
+
+
 def test_info():
     assert dic.info()["version"] == dic.__version__
     assert "cpu-direct" in dic.correlate_variants()

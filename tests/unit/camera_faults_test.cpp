@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <dic/track.hpp>
 #include <functional>
@@ -157,6 +158,24 @@ TEST(CameraFaults, ADefectIsReplacedByTheSurfaceAroundIt) {
   EXPECT_NEAR(conditioning(bytes_of(picture))->row<std::uint8_t>(100)[100], truth, 12);
 }
 
+TEST(CameraFaults, DefectsBesideEachOtherAndAtTheBorderAreFound) {
+  core::ThreadPool pool(1);
+  Picture picture = speckle(0);
+  const auto set = [&](int x, int y, double grey) { picture[y * kSide + x] = grey; };
+  int defects = 0;
+  const auto add = [&](std::initializer_list<std::array<int, 2>> places, double grey) {
+    for (const auto& [x, y] : places) set(x, y, grey), ++defects;
+  };
+  for (int k = 0; k < 44; ++k) add({{15 + 5 * k, 30 + 37 * k % 150}}, k % 3 == 0 ? 0 : 255);
+  add({{60, 200}, {61, 200}, {62, 200}}, 255);             // along a row
+  add({{90, 200}, {90, 201}, {90, 202}}, 255);             // along a column
+  add({{120, 200}, {121, 200}, {120, 201}}, 255);          // an angle
+  add({{150, 200}, {151, 201}, {152, 202}}, 0);            // a diagonal
+  add({{0, 100}, {kSide - 1, 110}, {0, kSide - 1}}, 255);  // border, corner
+  add({{20, 0}, {180, kSide - 1}}, 0);
+  EXPECT_EQ(analysis::Conditioning(bytes_of(picture), false, pool).defects(), defects);
+}
+
 // ---- grey values ----
 
 TEST(CameraFaults, TwoValuedImagesAreMeasured) {
@@ -275,6 +294,28 @@ Picture scanned(double u, double jitter, bool columns, unsigned seed, double blo
                              40 * (columns ? pattern(x - u, y - shift[x]) : pattern(x - u - shift[y], y));
                     }),
                     2, seed + 1);
+}
+
+/// The picture in whole grey levels after a median filter of 3x3 px, as cameras denoise.
+Picture denoised(const Picture& picture) {
+  return picture_of([&](int x, int y) {
+    std::array<double, 9> around;
+    for (int k = 0; k < 9; ++k)
+      around[k] = std::round(
+          picture[std::clamp(y + k / 3 - 1, 0, kSide - 1) * kSide + std::clamp(x + k % 3 - 1, 0, kSide - 1)]);
+    std::ranges::nth_element(around, around.begin() + 4);
+    return around[4];
+  });
+}
+
+TEST(CameraFaults, SigmaKnowsTheScatterAfterADenoisingFilter) {
+  for (const unsigned seed : {1u, 5u, 9u}) {
+    const Measured m = measured({bytes_of(denoised(with_noise(speckle(0), 5, seed))),
+                                 bytes_of(denoised(with_noise(speckle(0.3, 0.2), 5, seed + 1)))},
+                                0.3, 0.2);
+    expect_nearly_right(m, 0.98, 1.2);
+    EXPECT_GT(m.scatter, 0.85);
+  }
 }
 
 TEST(CameraFaults, SigmaKnowsDisplacedLines) {

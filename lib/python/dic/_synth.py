@@ -12,12 +12,14 @@ import xarray as xr
 from . import _dic
 
 
-def synth(*, width: int = 512, height: int = 512, frames: int = 2, bits: Literal[8, 16] = 8,
+def synth(*, width: int = 512, height: int = 512, frames: int = 2, bits: Literal[8, 12, 16] = 8,
           texture: Literal["blobs", "dots", "lattice", "gradient"] = "blobs", sigma: float = 1.7,
           size_spread: float = 1, density: float | None = None, grey_min: float = 20, grey_max: float = 240,
           noise: float = 0, reference_noise: float | None = None, full_well: float = 0, blur: float = 0,
           light_min: float = 1, glare: float = 0, unrelated: bool = False, gain: float = 1, offset: float = 0,
-          seed: int = 1,
+          repeat: float = 0, fill_factor: float = 1, line_jitter: float = 0, correlated_noise: bool = False,
+          line_pattern: float = 0, defective: float = 0, median: Literal[0, 3, 5, 7, 9] = 0,
+          two_valued: bool = False, pedestal: float = 0, seed: int = 1,
           motion: Literal["translation", "affine", "rotation", "star", "chirp", "ramp", "crack", "hole",
                           "bodies"] = "translation",
           u: float = 0, v: float = 0, ux: float = 0, uy: float = 0, vx: float = 0, vy: float = 0, angle: float = 0,

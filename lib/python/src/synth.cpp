@@ -78,6 +78,14 @@ void add_motion(nb::class_<SynthOptions>& options, const char* name, T Motion::*
       [member](SynthOptions& self, T value) { self.motion.*member = value; });
 }
 
+/// A fault of prints, cameras or files as a property of the options.
+template <typename T>
+void add_fault(nb::class_<SynthOptions>& options, const char* name, T SynthFaults::*member) {
+  options.def_prop_rw(
+      name, [member](const SynthOptions& self) { return self.faults.*member; },
+      [member](SynthOptions& self, T value) { self.faults.*member = value; });
+}
+
 }  // namespace
 
 void add_synth(nb::module_& module) {
@@ -140,6 +148,15 @@ void add_synth(nb::module_& module) {
   add_motion(options, "crack_y", &Motion::crack_y);
   add_motion(options, "textured_gap", &Motion::textured_gap);
   add_motion(options, "radius", &Motion::radius);
+  add_fault(options, "repeat", &SynthFaults::repeat);
+  add_fault(options, "fill_factor", &SynthFaults::fill_factor);
+  add_fault(options, "line_jitter", &SynthFaults::line_jitter);
+  add_fault(options, "correlated_noise", &SynthFaults::correlated_noise);
+  add_fault(options, "line_pattern", &SynthFaults::line_pattern);
+  add_fault(options, "defective", &SynthFaults::defective);
+  add_fault(options, "median", &SynthFaults::median);
+  add_fault(options, "two_valued", &SynthFaults::two_valued);
+  add_fault(options, "pedestal", &SynthFaults::pedestal);
 }
 
 }  // namespace dic::python
