@@ -1,6 +1,5 @@
 #include "stereo/epipolar_check.hpp"
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -8,6 +7,8 @@
 #include <numbers>
 #include <optional>
 #include <vector>
+
+#include "core/dense_solvers.hpp"
 
 namespace dic::stereo {
 namespace {
@@ -120,7 +121,7 @@ class CommonDistance {
       normal.selfadjointView<Eigen::Lower>().rankUpdate(terms[n], weight);
       right += weight * distances[n].px * terms[n];
     }
-    coefficients_ = normal.selfadjointView<Eigen::Lower>().ldlt().solve(right);
+    coefficients_ = core::solve_symmetric(normal.selfadjointView<Eigen::Lower>(), right);
   }
 
   Terms coefficients_ = Terms::Zero();
