@@ -27,7 +27,7 @@ namespace dic::run {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 fs::path parts_folder(const TrackJob& job) { return job.output / "parts"; }
 fs::path plan_file(const TrackJob& job) { return parts_folder(job) / "plan.json"; }
