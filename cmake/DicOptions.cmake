@@ -82,35 +82,16 @@ set(DIC_PUBLIC_SHARED_HEADERS
   shape_parameters.hpp status.hpp subset_part.hpp subset_weights.hpp)
 list(TRANSFORM DIC_PUBLIC_SHARED_HEADERS PREPEND ${DIC_SHARED_INCLUDE_DIR}/dic/shared/)
 
-# dic_join_sources(TARGET ALONE...): several sources are compiled as one; those in ALONE by themselves, as vectorized ones, which include
-# themselves.
-function(dic_join_sources target)
-  get_target_property(sources ${target} SOURCES)
-  foreach(source IN LISTS sources)
-    get_filename_component(path ${source} ABSOLUTE)
-    set(vectorized "")
-    if(EXISTS ${path})  # else it is generated
-      file(STRINGS ${path} vectorized REGEX "^#define HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
-    endif()
-    if(vectorized OR source IN_LIST ARGN)
-      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
-  # GCC warns of unnamed namespaces of included files, which may be headers.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
-endfunction()
+include(DicUnity)
 
-# dic_add_room(NAME SOURCES ... [ALONE ...] [CUDA ... STUB ...] [OPENCL ... OPENCL_STUB ...] [USES ...] [LINK ...]): one object
-# library per room of lib/; libdic is made of them. ALONE: further sources, which DIC_UNITY_ROOMS never compiles together with others:
-# mostly since they use names for themselves that others use, too. CUDA: sources that see the kernels; STUB: what stands in for them in
-# builds without CUDA. OPENCL, OPENCL_STUB: the same of OpenCL. USES: the rooms whose functions it calls, so that who links this room
-# gets them too (dic_rooms_with_uses).
+# dic_add_room(NAME SOURCES ... [CUDA ... STUB ...] [OPENCL ... OPENCL_STUB ...] [USES ...] [LINK ...]): one object library per
+# room of lib/; libdic is made of them. CUDA: sources that see the kernels; STUB: what stands in for them in builds without CUDA.
+# OPENCL, OPENCL_STUB: the same of OpenCL. USES: the rooms whose functions it calls, so that who links this room gets them too
+# (dic_rooms_with_uses).
 # Rooms include each other as "room/header.hpp" from lib/ and public headers as <dic/...>.
 function(dic_add_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;ALONE;USES;LINK;CUDA;STUB;OPENCL;OPENCL_STUB" ${ARGN})
-  set(alone ${ROOM_ALONE} ${ROOM_CUDA} ${ROOM_STUB} ${ROOM_OPENCL_STUB})
-  list(APPEND ROOM_SOURCES ${ROOM_ALONE})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;USES;LINK;CUDA;STUB;OPENCL;OPENCL_STUB" ${ARGN})
+  set(alone ${ROOM_CUDA} ${ROOM_STUB} ${ROOM_OPENCL_STUB})
   if(DIC_WITH_CUDA AND ROOM_CUDA)
     list(APPEND ROOM_SOURCES ${ROOM_CUDA})
     list(APPEND ROOM_LINK dic_kernels)
@@ -132,7 +113,7 @@ function(dic_add_room name)
   target_link_libraries(dic_${name} PRIVATE dic_flags dic_with_headers PUBLIC Threads::Threads ${ROOM_LINK})
   target_precompile_headers(dic_${name} REUSE_FROM dic_headers)
   if(DIC_UNITY_ROOMS)
-    dic_join_sources(dic_${name} ${alone})
+    dic_join_sources(${name} ${alone})
   endif()
   set_property(GLOBAL APPEND PROPERTY DIC_ROOMS dic_${name})
   set_property(GLOBAL PROPERTY DIC_USES_OF_${name} ${ROOM_USES})

@@ -1,5 +1,6 @@
 #include "stereo/axes.hpp"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <Eigen/Geometry>
 #include <Eigen/LU>
@@ -14,8 +15,6 @@
 #include <numeric>
 #include <sstream>
 #include <string>
-
-#include "core/dense_solvers.hpp"
 
 namespace dic::stereo {
 namespace {
@@ -99,7 +98,7 @@ Cylinder first_cylinder(std::span<const Vector3d> positions, const std::vector<s
     normal += row * row.transpose();
     right += row * row.head<2>().squaredNorm();
   }
-  const Vector3d c = core::solve_symmetric(normal, right);
+  const Vector3d c = normal.ldlt().solve(right);
   return {mean + (c[0] * e1 + c[1] * e2) / 2, direction, std::sqrt(c[2] + c.head<2>().squaredNorm() / 4)};
 }
 
@@ -118,7 +117,7 @@ void improve(Cylinder& cylinder, std::span<const Vector3d> positions, const std:
     normal += row * row.transpose();
     right += row * (distance - cylinder.radius);
   }
-  const Vector5d step = core::solve_symmetric(normal, right);
+  const Vector5d step = normal.ldlt().solve(right);
   cylinder.point += step[0] * e1 + step[1] * e2;
   cylinder.direction = (cylinder.direction + step[2] * e1 + step[3] * e2).normalized();
   cylinder.radius += step[4];
@@ -252,7 +251,7 @@ Eigen::Matrix<double, 6, 1> motion_sigmas(const SurfacePoints& points, const std
     both << by_motion.transpose() * by_motion, by_motion.transpose() * covariance * by_motion;
     return both;
   });
-  const Matrix6d inverse = core::inverse_of(sums.leftCols<6>()), noise = sums.rightCols<6>();
+  const Matrix6d inverse = sums.leftCols<6>().inverse(), noise = sums.rightCols<6>();
   return (alike * inverse * noise * inverse).diagonal().cwiseMax(0).cwiseSqrt();
 }
 

@@ -1,9 +1,7 @@
 #include "stereo/calibration_errors.hpp"
 
-#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
 #include <cmath>
-
-#include "core/dense_solvers.hpp"
 
 namespace dic::stereo {
 namespace {
@@ -75,12 +73,13 @@ CalibrationErrors::CalibrationErrors(const CameraRig& rig)
   const Eigen::Matrix<double, kRigParameters, 1> sd = covariance.diagonal().cwiseSqrt();
   const Eigen::Matrix<double, kRigParameters, 1> inverse =
       sd.unaryExpr([](double s) { return s > 0 ? 1 / s : 0; });
-  const auto eigen = core::symmetric_eigen(inverse.asDiagonal() * covariance * inverse.asDiagonal());
+  const Eigen::SelfAdjointEigenSolver<Covariance> solver(inverse.asDiagonal() * covariance *
+                                                         inverse.asDiagonal());
   constexpr double kNothing = 1e-12;
-  const auto first = (eigen.values.array() <= kNothing).count();  // they ascend
+  const auto first = (solver.eigenvalues().array() <= kNothing).count();  // they ascend
   const auto kept = kRigParameters - first;
-  factor_ =
-      sd.asDiagonal() * eigen.vectors.rightCols(kept) * eigen.values.tail(kept).cwiseSqrt().asDiagonal();
+  factor_ = sd.asDiagonal() * solver.eigenvectors().rightCols(kept) *
+            solver.eigenvalues().tail(kept).cwiseSqrt().asDiagonal();
 }
 
 FromRig CalibrationErrors::from_rig(const Vector3d& position, const FromPixels& from_px) const {

@@ -1,5 +1,6 @@
 #include "stereo/epipolar_check.hpp"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -7,8 +8,6 @@
 #include <numbers>
 #include <optional>
 #include <vector>
-
-#include "core/dense_solvers.hpp"
 
 namespace dic::stereo {
 namespace {
@@ -121,7 +120,7 @@ class CommonDistance {
       normal.selfadjointView<Eigen::Lower>().rankUpdate(terms[n], weight);
       right += weight * distances[n].px * terms[n];
     }
-    coefficients_ = core::solve_symmetric(normal.selfadjointView<Eigen::Lower>(), right);
+    coefficients_ = normal.selfadjointView<Eigen::Lower>().ldlt().solve(right);
   }
 
   Terms coefficients_ = Terms::Zero();
