@@ -7,7 +7,7 @@ set(DIC_ALONE_fields strain.cpp)
 set(DIC_ALONE_io text_table.cpp)
 set(DIC_ALONE_live webcam.cpp)
 set(DIC_ALONE_match faint_pattern.cpp image_pyramid.cpp pose_sigmas.cpp pose_template.cpp template_tracker.cpp)
-set(DIC_ALONE_run stereo_files.cpp strain_summary.cpp)
+set(DIC_ALONE_run parts.cpp stereo_files.cpp stereo_parts.cpp strain_summary.cpp)
 set(DIC_ALONE_track coarse_search.cpp field_steps.cpp focus_match.cpp)
 set(DIC_ALONE_validate json.cpp stereo.cpp suites.cpp tables.cpp)
 
