@@ -82,6 +82,8 @@ set(DIC_PUBLIC_SHARED_HEADERS
   shape_parameters.hpp status.hpp subset_part.hpp subset_weights.hpp)
 list(TRANSFORM DIC_PUBLIC_SHARED_HEADERS PREPEND ${DIC_SHARED_INCLUDE_DIR}/dic/shared/)
 
+include(DicUnity)
+
 # dic_add_room(NAME SOURCES ... [CUDA ... STUB ...] [OPENCL ... OPENCL_STUB ...] [USES ...] [LINK ...]): one object library per
 # room of lib/; libdic is made of them. CUDA: sources that see the kernels; STUB: what stands in for them in builds without CUDA.
 # OPENCL, OPENCL_STUB: the same of OpenCL. USES: the rooms whose functions it calls, so that who links this room gets them too
@@ -89,6 +91,7 @@ list(TRANSFORM DIC_PUBLIC_SHARED_HEADERS PREPEND ${DIC_SHARED_INCLUDE_DIR}/dic/s
 # Rooms include each other as "room/header.hpp" from lib/ and public headers as <dic/...>.
 function(dic_add_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;USES;LINK;CUDA;STUB;OPENCL;OPENCL_STUB" ${ARGN})
+  set(alone ${ROOM_CUDA} ${ROOM_STUB} ${ROOM_OPENCL_STUB})
   if(DIC_WITH_CUDA AND ROOM_CUDA)
     list(APPEND ROOM_SOURCES ${ROOM_CUDA})
     list(APPEND ROOM_LINK dic_kernels)
@@ -109,6 +112,9 @@ function(dic_add_room name)
   endif()
   target_link_libraries(dic_${name} PRIVATE dic_flags dic_with_headers PUBLIC Threads::Threads ${ROOM_LINK})
   target_precompile_headers(dic_${name} REUSE_FROM dic_headers)
+  if(DIC_UNITY_ROOMS)
+    dic_join_sources(${name} ${alone})
+  endif()
   set_property(GLOBAL APPEND PROPERTY DIC_ROOMS dic_${name})
   set_property(GLOBAL PROPERTY DIC_USES_OF_${name} ${ROOM_USES})
 endfunction()
@@ -149,5 +155,5 @@ function(dic_embed_files output)
       -D FUNCTION=${EMBED_FUNCTION} -D "FILES=${EMBED_FILES}" -P ${script}
     DEPENDS ${paths} ${script}
     COMMENT "Embedding files for ${EMBED_HEADER}" VERBATIM)
-  set_source_files_properties(${output} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(${output} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <unordered_set>
 
+#include "core/dense_solvers.hpp"
+
 namespace dic::analysis {
 namespace {
 
@@ -305,7 +307,8 @@ std::array<float, 25> interpolation_weights(const Counts& counts) {
     }
   std::array<float, 25> weights{};
   if (good < 10) return weights;
-  const Eigen::Matrix<double, 6, 1> at_centre = normal.ldlt().solve(Eigen::Matrix<double, 6, 1>::Unit(0));
+  const Eigen::Matrix<double, 6, 1> at_centre =
+      core::solve_symmetric(normal, Eigen::Matrix<double, 6, 1>::Unit(0));
   for (int j = -2; j <= 2; ++j)
     for (int i = -2; i <= 2; ++i)
       if (counts(i, j))

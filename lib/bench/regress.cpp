@@ -154,7 +154,7 @@ std::vector<FixedCommand> chosen(const std::vector<PlannedCommand>& set, const W
 
 std::map<std::string, double> stages_of(const fs::path& run_json) {
   std::ifstream stream(run_json);
-  const auto json = nlohmann::json::parse(stream, nullptr, false);
+  const auto json = nlohmann::ordered_json::parse(stream, nullptr, false);
   std::map<std::string, double> stages;
   if (!json.is_object() || !json.contains("seconds")) return stages;
   for (const auto& [stage, seconds] : json["seconds"].items())

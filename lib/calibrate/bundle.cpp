@@ -8,6 +8,7 @@
 #include "calibrate/target_images.hpp"
 #include "camera/epipolar.hpp"
 #include "camera/lens.hpp"
+#include "core/dense_solvers.hpp"
 
 namespace dic::calibration {
 namespace {
@@ -177,9 +178,11 @@ struct Normal {
     for (const View& view : views) {
       Matrix6d own = view.own;
       own.diagonal() *= 1 + damping;
-      const auto solver = own.ldlt();
-      full -= view.mixed * solver.solve(view.mixed.transpose());
-      reduced -= view.mixed * solver.solve(view.right);
+      Eigen::Matrix<double, 6, kCommon + 1> sides;
+      sides << view.mixed.transpose(), view.right;
+      const MatrixXd solved = view.mixed * core::solve_symmetric(own, sides);
+      full -= solved.leftCols<kCommon>();
+      reduced -= solved.rightCols<1>();
     }
     matrix.resize(n, n), side.resize(n);
     for (int i = 0; i < n; ++i) {
@@ -212,7 +215,7 @@ Bundle stepped(const Bundle& bundle, const Normal& normal, const std::vector<int
   const VectorXd scale =
       matrix.diagonal().cwiseMax(std::numeric_limits<double>::min()).cwiseSqrt().cwiseInverse();
   const MatrixXd scaled = scale.asDiagonal() * matrix * scale.asDiagonal();
-  const VectorXd solved = scale.cwiseProduct(scaled.ldlt().solve(scale.cwiseProduct(side)));
+  const VectorXd solved = scale.cwiseProduct(core::solve_symmetric(scaled, scale.cwiseProduct(side)).col(0));
   VectorXd step = VectorXd::Zero(Normal::kCommon);
   for (std::size_t i = 0; i < free.size(); ++i) step[free[i]] = solved[static_cast<Eigen::Index>(i)];
   Bundle next = bundle;
@@ -224,7 +227,7 @@ Bundle stepped(const Bundle& bundle, const Normal& normal, const std::vector<int
     Matrix6d own = normal.views[v].own;
     own.diagonal() *= 1 + damping;
     move(next.views[v].target,
-         own.ldlt().solve(normal.views[v].right - normal.views[v].mixed.transpose() * step));
+         core::solve_symmetric(own, normal.views[v].right - normal.views[v].mixed.transpose() * step));
   }
   return next;
 }
@@ -265,13 +268,13 @@ MatrixXd covariance_of(const Bundle& bundle, const Offsets& offsets, double vari
   Normal(bundle, offsets).reduce(free, 0, matrix, side);
   const VectorXd scale =
       matrix.diagonal().cwiseMax(std::numeric_limits<double>::min()).cwiseSqrt().cwiseInverse();
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(scale.asDiagonal() * matrix * scale.asDiagonal());
+  const auto eigen = core::symmetric_eigen(scale.asDiagonal() * matrix * scale.asDiagonal());
   MatrixXd inverse = MatrixXd::Zero(n, n);
   VectorXd open = VectorXd::Zero(n);
   for (Eigen::Index k = 0; k < n; ++k) {
-    const VectorXd vector = eigen.eigenvectors().col(k);
-    if (eigen.eigenvalues()[k] > kOpen)
-      inverse += vector * vector.transpose() / eigen.eigenvalues()[k];
+    const VectorXd vector = eigen.vectors.col(k);
+    if (eigen.values[k] > kOpen)
+      inverse += vector * vector.transpose() / eigen.values[k];
     else
       open = (vector.array().square() > kInvolved).select(std::numeric_limits<double>::infinity(), open);
   }

@@ -17,6 +17,7 @@
 #include "calibrate/target_images.hpp"
 #include "camera/epipolar.hpp"
 #include "camera/lens.hpp"
+#include "core/dense_solvers.hpp"
 
 namespace dic {
 namespace {
@@ -259,7 +260,8 @@ bool leave_out_the_worst(Bundle& bundle, const std::vector<CalibrationImage>& le
   std::vector<double> sorted;
   for (const auto& view : bundle.views) sorted.push_back(rms_of(view));
   std::ranges::sort(sorted);
-  const auto worst = std::ranges::max_element(bundle.views, {}, rms_of);
+  const auto worst =
+      std::ranges::max_element(bundle.views, {}, [](const auto& view) { return rms_of(view); });
   if (rms_of(*worst) <= 3 * sorted[sorted.size() / 2]) return false;
   char text[160];
   std::snprintf(text, sizeof text,
@@ -328,9 +330,9 @@ void find_shifts(TargetResiduals& all) {
   Eigen::Index row = 0;
   for (auto& [number, one] : all) {
     places.row(row) << one.place[0], one.place[1], 1;
-    shifts.row(row++) = one.normal.ldlt().solve(one.right).transpose();
+    shifts.row(row++) = core::solve_symmetric(one.normal, one.right).transpose();
   }
-  const Eigen::MatrixXd affine = places.colPivHouseholderQr().solve(shifts);
+  const Eigen::MatrixXd affine = core::least_squares(places, shifts);
   const Eigen::MatrixXd rest = shifts - places * affine;
   row = 0;
   for (auto& [number, one] : all) one.shift = rest.row(row++).transpose();
@@ -433,7 +435,7 @@ Eigen::Vector3d triangulated(const camera::EpipolarPair& pair, const RigCamera& 
   const Eigen::Vector3d from = -(rotation.transpose() * camera::vector_of(right.translation_mm));
   Eigen::Matrix<double, 3, 2> rays;
   rays << pair.left, -(rotation.transpose() * pair.right);
-  const Eigen::Vector2d lengths = rays.colPivHouseholderQr().solve(from);
+  const Eigen::Vector2d lengths = core::least_squares(rays, from);
   return (pair.left * lengths[0] + from + rotation.transpose() * pair.right * lengths[1]) / 2;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "camera/epipolar.hpp"
+#include "core/dense_solvers.hpp"
 
 namespace dic {
 namespace {
@@ -132,13 +133,13 @@ RigCorrection refine_rig(const CameraRig& rig, std::span<const Camera::Point> le
   for (int i = 0; i < kMostSteps; ++i) {
     const Step step(now, pairs);
     posterior = step.normal + Matrix5d::Identity() / (kPrior * kPrior);
-    const Vector5d change = posterior.ldlt().solve(step.right - total / (kPrior * kPrior));
+    const Vector5d change = core::solve_symmetric(posterior, step.right - total / (kPrior * kPrior));
     now = now.changed(change);
     total += change;
     counted = step.counted;
     if (change.norm() < kLastStep) break;
   }
-  const Matrix5d covariance = posterior.inverse();
+  const Matrix5d covariance = core::inverse_of(posterior);
   RigCorrection result;
   result.rig = rig;
   camera::store(now.rotation, result.rig.cameras[1].rotation);

@@ -12,7 +12,7 @@ namespace {
 
 using camera::Json;
 
-constexpr int kVersion = 1;
+constexpr int kRigVersion = 1;
 
 CameraParameters parse_one(const Json& object, const char* key) {
   const Json& json = camera::member(object, key);
@@ -44,7 +44,7 @@ std::vector<double> parse_covariance(const Json& object) {
 }
 
 CameraRig parse_stereo(const Json& json) {
-  camera::require_version(json, "dic_stereo", kVersion);
+  camera::require_version(json, "dic_stereo", kRigVersion);
   camera::require_known_keys(json, {"dic_stereo", "left", "right", "rotation", "translation_mm",
                                     "epipolar_px", "covariance", "calibration"});
   CameraRig rig;
@@ -101,7 +101,7 @@ std::string camera_rig_json(const CameraRig& rig, const std::string& calibration
   if (const auto problems = rig.validate(); !problems.empty()) throw UsageError(problems.front());
   if (rig.cameras.size() != 2) throw UsageError("A stereo file holds two cameras, not more.");
   Json json;
-  json["dic_stereo"] = kVersion;
+  json["dic_stereo"] = kRigVersion;
   json["left"] = one_json(rig.cameras[0].camera);
   json["right"] = one_json(rig.cameras[1].camera);
   json["rotation"] = camera::matrix_json(rig.cameras[1].rotation);

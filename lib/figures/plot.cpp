@@ -22,7 +22,7 @@ namespace dic::figures {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr double kPointsPerInch = 72, kMmPerInch = 25.4;
 

@@ -1,12 +1,14 @@
 #include "match/pose_sigmas.hpp"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
+#include <Eigen/LU>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
 #include <type_traits>
+
+#include "core/dense_solvers.hpp"
 
 namespace dic::match {
 namespace {
@@ -160,24 +162,24 @@ std::optional<PoseScatter> scatter_of(const FittedPixels& fitted, pose::Freedom 
   Vector unit = Vector::Constant(free, 1 / std::max(1.0, rim));  // parameters that move the rim by 1 px
   unit.head(2).setOnes();
   const Matrix information = unit.asDiagonal() * mixed.matrix * unit.asDiagonal();
-  const Eigen::SelfAdjointEigenSolver<Matrix> axes((information + information.transpose()) / 2);
+  const auto axes = core::symmetric_eigen((information + information.transpose()) / 2);
   PoseScatter result;
   // Step per unit of the right-hand side, along the axes: by the mixed products instead of the template's.
-  const Matrix to_axes = axes.eigenvectors().transpose() * unit.asDiagonal() * plain.matrix;
+  const Matrix to_axes = axes.vectors.transpose() * unit.asDiagonal() * plain.matrix;
   Matrix along = to_axes * scatter * to_axes.transpose();
   const std::vector<double> variances = visit_free(freedom, [&](auto count) {
-    return chances<count>(fitted.pixels, freedom, mixed, unit.asDiagonal() * axes.eigenvectors());
+    return chances<count>(fitted.pixels, freedom, mixed, unit.asDiagonal() * axes.vectors);
   });
   for (int k = 0; k < free; ++k) {
-    const double value = axes.eigenvalues()[k], variance = variances[k];
+    const double value = axes.values[k], variance = variances[k];
     const bool is_loose = !(value > kStandsOut * std::sqrt(variance));
     const double certain = is_loose ? 0 : 1 / (value - variance / value);
     along.row(k) *= certain, along.col(k) *= certain;
     if (!is_loose) continue;
     along(k, k) = kLooseSigma * kLooseSigma;
-    if (!result.loose) result.loose = axes.eigenvectors().col(k);
+    if (!result.loose) result.loose = axes.vectors.col(k);
   }
-  const Matrix from_axes = unit.asDiagonal() * axes.eigenvectors();
+  const Matrix from_axes = unit.asDiagonal() * axes.vectors;
   result.covariance = from_axes * along * from_axes.transpose();
   return result;
 }

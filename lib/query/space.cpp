@@ -1,9 +1,10 @@
 #include "query/space.hpp"
 
-#include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
+
+#include "core/dense_solvers.hpp"
 
 namespace dic::query {
 namespace {
@@ -63,7 +64,7 @@ struct Profile {
       normal += powers * powers.transpose(), right += height[k] * powers;
     }
     if (terms < 3) normal(2, 2) = 1;
-    const Vector3d c = normal.ldlt().solve(right);
+    const Vector3d c = core::solve_symmetric(normal, right);
     return {c[0], c[1] / scale, c[2] / (scale * scale)};
   }
 

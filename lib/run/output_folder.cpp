@@ -40,9 +40,9 @@ std::set<std::string> read_list(const fs::path& folder) {
   return names;
 }
 
-nlohmann::json read_run(const fs::path& folder) {
+nlohmann::ordered_json read_run(const fs::path& folder) {
   std::ifstream stream(folder / "run.json");
-  return nlohmann::json::parse(stream, nullptr, false);
+  return nlohmann::ordered_json::parse(stream, nullptr, false);
 }
 
 /// State of the run in run.json: "running", "interrupted" or "complete"; empty if run.json does not tell.

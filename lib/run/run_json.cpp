@@ -5,19 +5,17 @@
 #include <dic/io.hpp>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "io/hdf5_superblock.hpp"
+#include "run/json_text.hpp"
 #include "run/strain_summary.hpp"
 
 namespace dic::run {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json polygons_json(const std::vector<Roi::Polygon>& polygons) {
   Json all = Json::array();
@@ -114,12 +112,6 @@ Json describe(const FrameSummary& frame) {
   return json;
 }
 
-/// Reads a number; null, which stands for a missing number, becomes NaN.
-double number(const Json& json, const std::string& name) {
-  const Json& value = json.at(name);
-  return value.is_null() ? NAN : value.get<double>();
-}
-
 FrameSummary::Strain::Extreme extreme_of(const Json& json) {
   if (json.is_null()) return {};
   return {number(json, "value"), number(json, "x"), number(json, "y")};
@@ -174,11 +166,6 @@ Json noise_floor_json(const std::vector<FrameSummary>& frames, bool is_at_rest) 
     ratio[std::string(kScatteredArrays[k].name)] =
         std::sqrt(mean([k](const FrameSummary& f) { return f.scatter[k] * f.scatter[k]; }));
   return json;
-}
-
-// File names need not be valid UTF-8; JSON must be.
-std::string dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 /// Inserts the frames into the empty list at the end of the text one by one, since a tree of all frames

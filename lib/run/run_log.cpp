@@ -5,18 +5,16 @@
 
 #include <cerrno>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "io/pending_file.hpp"
+#include "run/json_text.hpp"
 #include "run/run_json.hpp"
 #include "run/stereo_json.hpp"
 
 namespace dic::run {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 
@@ -28,10 +26,7 @@ std::string start_of_machine() {
   return id;
 }
 
-/// File names need not be valid UTF-8; JSON must be.
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string log_line(const Json& json) { return dump(json) + "\n"; }
 
 template <typename Contents>
 std::string first_line(const Contents& contents) {
@@ -40,7 +35,7 @@ std::string first_line(const Contents& contents) {
   json["version"] = contents.version;
   json["settings"] = contents.settings;
   json["reference"] = contents.reference;
-  return dump(json);
+  return log_line(json);
 }
 
 template <typename Done>
@@ -49,7 +44,7 @@ std::string line_of(const Done& done) {
   json["index"] = done.index;
   json["stamp"] = done.stamp;
   json["frame"] = Json::parse(frame_json(done.summary));
-  return dump(json);
+  return log_line(json);
 }
 
 void read_summary(const Json& json, FrameSummary& frame) { frame = frame_from_json(json.dump()); }
@@ -57,7 +52,7 @@ void read_summary(const Json& json, StereoFrameSummary& frame) {
   frame = stereo_frame_from_json(json.dump());
 }
 
-std::string start_line() { return dump({{"machine", start_of_machine()}}); }
+std::string start_line() { return log_line({{"machine", start_of_machine()}}); }
 
 /// Reads the contents of a log line by line.
 template <typename Summary>
@@ -152,7 +147,7 @@ void FrameLog<Summary>::add(std::span<const Done> done) {
 
 template <typename Summary>
 void FrameLog<Summary>::mark_on_disk(std::int64_t frames) {
-  write(dump({{"on_disk", frames}}));
+  write(log_line({{"on_disk", frames}}));
   if (!sync(file_)) throw_failure(path_);
 }
 

@@ -4,16 +4,14 @@
 #include <cmath>
 #include <cstddef>
 #include <dic/info.hpp>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <utility>
 
+#include "run/json_text.hpp"
 #include "run/run_json.hpp"
 
 namespace dic::run {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Adds the options of stereo to those of one camera, and removes what one camera alone has.
 void add_stereo_options(Json& json, const StereoJob& job) {
@@ -92,12 +90,6 @@ Json describe(const StereoFrameSummary& frame) {
   return json;
 }
 
-/// Reads a number; null, which stands for a missing number, becomes NaN.
-double number(const Json& json, const std::string& name) {
-  const Json& value = json.at(name);
-  return value.is_null() ? NAN : value.get<double>();
-}
-
 RigidMotion motion_of(const Json& json) {
   RigidMotion motion;
   if (json.is_null()) return motion;
@@ -114,11 +106,6 @@ RigidMotion motion_of(const Json& json) {
   motion.residual_mm = number(json, "residual_mm");
   motion.points = json.at("points");
   return motion;
-}
-
-/// File names need not be valid UTF-8; JSON must be.
-std::string dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ namespace dic::run {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// The images of a job, in order.
 struct Sequence {
