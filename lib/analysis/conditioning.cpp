@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "core/dense_solvers.hpp"
+#include "core/uncached_copy.hpp"
 
 namespace dic::analysis {
 namespace {
@@ -401,20 +402,25 @@ T Conditioning::mapped(T grey) const {
 }
 
 template <typename T>
-void Conditioning::correct(ImageView image, Image& out) const {
-  const std::int64_t rows_at_once = (1 << 18) / (image.width * std::int64_t{sizeof(T)}) + 1;
+void Conditioning::map_row(const T* from, T* to, int width) const {
+  if (maps_)
+    std::transform(from, from + width, to, [this](T grey) { return mapped(grey); });
+  else
+    std::copy_n(from, width, to);
+}
+
+void Conditioning::for_rows(ImageView image,
+                            const std::function<void(std::int64_t begin, std::int64_t end)>& rows) const {
+  const auto row_bytes = static_cast<std::int64_t>(image.width * size_of(image.type));
+  const std::int64_t rows_at_once = (1 << 18) / row_bytes + 1;
   constexpr int most_threads = 8;  // more do not copy faster
-  const auto map_rows = [&](std::int64_t begin, std::int64_t end, int) {
-    for (int y = static_cast<int>(begin); y < end; ++y) {
-      const T* from = image.row<T>(y);
-      T* to = out.row<T>(y);
-      if (maps_)
-        std::transform(from, from + image.width, to, [this](T grey) { return mapped(grey); });
-      else
-        std::copy_n(from, image.width, to);
-    }
-  };
-  pool_.parallel_for(image.height, rows_at_once, map_rows, most_threads);
+  pool_.parallel_for(
+      image.height, rows_at_once, [&](std::int64_t begin, std::int64_t end, int) { rows(begin, end); },
+      most_threads);
+}
+
+template <typename T, typename Row>
+void Conditioning::replace_defects(const Row& row) const {
   for (const Defect& defect : defects_) {
     double sum = 0, weights = 0;
     for (int k = 0; k < Defect::kSide * Defect::kSide; ++k) {
@@ -422,18 +428,52 @@ void Conditioning::correct(ImageView image, Image& out) const {
       if (weight == 0) continue;
       const int y = defect.y + k / Defect::kSide - Defect::kReach;
       const int x = defect.x + k % Defect::kSide - Defect::kReach;
-      sum += weight * static_cast<double>(out.row<T>(y)[x]);
+      sum += weight * static_cast<double>(row(y)[x]);
       weights += weight;
     }
-    if (weights > 0) out.row<T>(defect.y)[defect.x] = in_range<T>(sum / weights);
+    if (weights > 0) row(defect.y)[defect.x] = in_range<T>(sum / weights);
   }
 }
 
 core::ObjectPool<Image>::Handle Conditioning::operator()(ImageView image) const {
   auto out = images_.acquire();  // a new image each time would cost more than the copy
   if (out->empty()) *out = Image::uninitialized(image.size(), image.type);
-  visit_scalar(image.type, [&](auto element) { correct<decltype(element)>(image, *out); });
+  visit_scalar(image.type, [&](auto element) {
+    using T = decltype(element);
+    for_rows(image, [&](std::int64_t begin, std::int64_t end) {
+      for (int y = static_cast<int>(begin); y < end; ++y)
+        map_row(image.row<T>(y), out->row<T>(y), image.width);
+    });
+    replace_defects<T>([&](int y) { return out->row<T>(y); });
+  });
   return out;
+}
+
+template <typename T>
+void Conditioning::write_rows_uncached(ImageView image, std::int64_t begin, std::int64_t end, std::byte* to,
+                                       std::size_t pitch) const {
+  const std::size_t row_bytes = image.width * sizeof(T);
+  const auto first = static_cast<int>(begin);
+  to += begin * pitch;
+  if (!maps_)
+    return core::copy_rows_uncached(to, pitch, image.row<std::byte>(first), image.row_bytes, row_bytes,
+                                    end - begin);
+  std::vector<T> mapped_row(image.width);
+  for (int y = first; y < end; ++y, to += pitch) {
+    map_row(image.row<T>(y), mapped_row.data(), image.width);
+    core::copy_rows_uncached(to, pitch, reinterpret_cast<const std::byte*>(mapped_row.data()), 0, row_bytes,
+                             1);
+  }
+}
+
+void Conditioning::write_uncached(ImageView image, std::byte* to, std::size_t pitch) const {
+  visit_scalar(image.type, [&](auto element) {
+    using T = decltype(element);
+    for_rows(image, [&](std::int64_t begin, std::int64_t end) {
+      write_rows_uncached<T>(image, begin, end, to, pitch);
+    });
+    replace_defects<T>([&](int y) { return reinterpret_cast<T*>(to + y * pitch); });
+  });
 }
 
 }  // namespace dic::analysis

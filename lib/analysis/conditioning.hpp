@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <dic/image.hpp>
+#include <functional>
 #include <vector>
 
 #include "core/object_pool.hpp"
@@ -22,6 +24,9 @@ class Conditioning {
   bool needed() const { return maps_ || !defects_.empty(); }
   /// The corrected image, of the same type. image: on the host, with size and type of the reference.
   core::ObjectPool<Image>::Handle operator()(ImageView image) const;
+  /// Writes the corrected image to where a GPU reads it, past the caches (core::copy_rows_uncached). to:
+  /// aligned to 64 bytes; pitch: bytes from row to row, a multiple of 64, filled up with zeros.
+  void write_uncached(ImageView image, std::byte* to, std::size_t pitch) const;
   /// Grey levels of corrected images per grey level of the camera.
   double gain() const { return gain_; }
   /// True if nearly all pixels of the reference are black or white.
@@ -48,7 +53,15 @@ class Conditioning {
   template <typename T>
   T mapped(T grey) const;
   template <typename T>
-  void correct(ImageView image, Image& out) const;
+  void map_row(const T* from, T* to, int width) const;
+  template <typename T>
+  void write_rows_uncached(ImageView image, std::int64_t begin, std::int64_t end, std::byte* to,
+                           std::size_t pitch) const;
+  /// Calls rows(begin, end) for all rows of an image, by several threads.
+  void for_rows(ImageView image, const std::function<void(std::int64_t begin, std::int64_t end)>& rows) const;
+  /// Replaces the defects in an image whose other pixels are corrected. row: returns a row of it, T*.
+  template <typename T, typename Row>
+  void replace_defects(const Row& row) const;
 
   core::ThreadPool& pool_;
   bool maps_ = false, two_valued_ = false;

@@ -154,14 +154,15 @@ std::vector<NoisePatch> spread_noise_patches(Size image, std::span<const int> x,
   return patches;
 }
 
-double image_noise(ImageView image, std::span<const NoisePatch> patches) {
-  std::vector<double> variances;
+double image_noise(ImageView image, std::span<const NoisePatch> patches, core::ThreadPool& pool) {
+  std::vector<double> variances(patches.size());
   visit_scalar(image.type, [&](auto element) {
-    for (const NoisePatch& patch : patches) {
-      const double variance = noise_variance<decltype(element)>(image, patch);
-      if (variance > 0) variances.push_back(variance);  // a saturated or black patch tells nothing
-    }
+    pool.parallel_for(std::ssize(patches), kPatchesAtOnce, [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t k = begin; k < end; ++k)
+        variances[k] = noise_variance<decltype(element)>(image, patches[k]);
+    });
   });
+  std::erase_if(variances, [](double v) { return !(v > 0); });  // a saturated or black patch tells nothing
   if (variances.empty()) return 0;
   const auto middle = variances.begin() + std::ssize(variances) / 2;
   std::nth_element(variances.begin(), middle, variances.end());

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <dic/image.hpp>
 #include <dic/shared/uncertainty.hpp>
 #include <dic/track.hpp>
 #include <span>
 #include <vector>
+
+#include "core/parallel.hpp"
 
 namespace dic::analysis {
 
@@ -22,7 +25,9 @@ std::vector<NoisePatch> spread_noise_patches(Size image, std::span<const int> x,
 /// Standard deviation of the noise of an image, grey levels: from fourth differences along rows and columns,
 /// to which a pattern of speckles adds little. Sharp edges add more, so that it is an upper bound. 0 if no
 /// patch shows noise.
-double image_noise(ImageView image, std::span<const NoisePatch> patches);
+double image_noise(ImageView image, std::span<const NoisePatch> patches, core::ThreadPool& pool);
+/// Number of patches that a thread takes at once: fewer take less time than a thread needs to begin.
+inline constexpr std::int64_t kPatchesAtOnce = 16;
 
 /// Noise of the two images of a measurement, see image_noise.
 struct ImageNoises {

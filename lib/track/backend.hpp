@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/conditioning.hpp"
 #include "analysis/reference_analysis.hpp"
 #include "fields/points.hpp"
 
@@ -31,6 +32,8 @@ class Frame {
   /// Pixels on the host if the frame may have to be measured again (FocusMatch), else null. They are set
   /// before the frame is shared.
   mutable std::shared_ptr<const Image> suspicious;
+  /// Corrected pixels on the host, valid as long as this frame; empty unless take_and_correct() made it.
+  ImageView corrected;
 };
 
 /// Positions of the points in an image, in the memory of a backend. The points were placed there, or a
@@ -125,6 +128,11 @@ class TrackingBackend {
   /// Takes the pixels of an image of the sequence's size and type. May be called while another thread
   /// measures.
   virtual std::shared_ptr<const Frame> take(ImageView image) = 0;
+  /// Takes an image that `conditioning` corrects on the way; null if the backend gains nothing by that.
+  /// image: on the host.
+  virtual std::shared_ptr<const Frame> take_and_correct(const ImageView&, const analysis::Conditioning&) {
+    return nullptr;
+  }
   /// Places the points of the backend's nodes in an image. Displacements are then measured from there.
   virtual std::shared_ptr<const PointPositions> place(const Points& points) = 0;
   /// Makes an image the reference. positions: the points in this image, from place() or from a measurement of

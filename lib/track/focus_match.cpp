@@ -211,17 +211,22 @@ double blur_of_pairs(const std::vector<Pair>& pairs, int radius, bool of_referen
 
 }  // namespace
 
-double sharpness(ImageView image, const std::vector<analysis::NoisePatch>& patches) {
-  PatchEnergy all;
+double sharpness(ImageView image, const std::vector<analysis::NoisePatch>& patches, core::ThreadPool& pool) {
+  std::vector<PatchEnergy> energies(patches.size());
   visit_scalar(image.type, [&](auto element) {
-    for (const analysis::NoisePatch& patch : patches) {
-      const PatchEnergy here = energy_at<decltype(element)>(image, patch);
-      all.gradient += here.gradient;
-      all.grey += here.grey;
-      all.pixels += here.pixels;
-    }
+    pool.parallel_for(std::ssize(patches), analysis::kPatchesAtOnce,
+                      [&](std::int64_t begin, std::int64_t end, int) {
+                        for (std::int64_t k = begin; k < end; ++k)
+                          energies[k] = energy_at<decltype(element)>(image, patches[k]);
+                      });
   });
-  const double noise = std::pow(analysis::image_noise(image, patches), 2) * all.pixels;
+  PatchEnergy all;
+  for (const PatchEnergy& here : energies) {
+    all.gradient += here.gradient;
+    all.grey += here.grey;
+    all.pixels += here.pixels;
+  }
+  const double noise = std::pow(analysis::image_noise(image, patches, pool), 2) * all.pixels;
   // The two central differences of white noise have half its variance each.
   const double gradient = all.gradient - noise, grey = all.grey - noise;
   return gradient > 0 && grey > 0 ? gradient / grey : 0;
@@ -250,7 +255,7 @@ FocusMatch::FocusMatch(TrackOptions options, ImageView reference, const Points& 
       open_(std::move(open)),
       patches_(analysis.noise_patches),
       gpu_patches_(std::make_unique<analysis::GpuPatches>(patches_)),
-      sharpness_(sharpness(reference, patches_)),
+      sharpness_(sharpness(reference, patches_, pool)),
       pool_(pool) {}
 
 bool FocusMatch::is_suspicious(double sharpness) const {
@@ -260,14 +265,14 @@ bool FocusMatch::is_suspicious(double sharpness) const {
 }
 
 std::shared_ptr<const Image> FocusMatch::suspicious(ImageView current) const {
-  if (!(sharpness_ > 0) || !is_suspicious(sharpness(current, patches_))) return nullptr;
+  if (!(sharpness_ > 0) || !is_suspicious(sharpness(current, patches_, pool_))) return nullptr;
   return std::make_shared<const Image>(copy_of(current));
 }
 
 std::shared_ptr<const Image> FocusMatch::suspicious_in_gpu(ImageView current) const {
   if (!(sharpness_ > 0)) return nullptr;
   const Image patches = gpu_patches_->copy(current);
-  if (!is_suspicious(sharpness(patches.view(), gpu_patches_->in_copy()))) return nullptr;
+  if (!is_suspicious(sharpness(patches.view(), gpu_patches_->in_copy(), pool_))) return nullptr;
   return std::make_shared<const Image>(core::copy_from_gpu(current));
 }
 
@@ -279,8 +284,8 @@ FieldStep FocusMatch::refocus(std::shared_ptr<const Image> current, const std::s
 
 bool FocusMatch::has_misfit(const FrameResult& result, const Image& current) const {
   if (options_.noise) return true;  // result.noise is what was given
-  const double reference = analysis::image_noise(reference_.view(), patches_);
-  const double other = analysis::image_noise(current.view(), patches_);
+  const double reference = analysis::image_noise(reference_.view(), patches_, pool_);
+  const double other = analysis::image_noise(current.view(), patches_, pool_);
   double left = 1;
   if (const double prefilter = options_.prefilter.value_or(0); prefilter > 0) {
     const std::vector<double> taps = gaussian_taps(prefilter);

@@ -64,7 +64,7 @@ class FocusMatch {
 
 /// Energy of the gradients over that of the grey values, both without noise, per px^2, in these patches; 0
 /// without texture. Lighting does not change it.
-double sharpness(ImageView image, const std::vector<analysis::NoisePatch>& patches);
+double sharpness(ImageView image, const std::vector<analysis::NoisePatch>& patches, core::ThreadPool& pool);
 
 /// Standard deviation of the Gaussian blur that makes the reference as blurred as the current image, px, in
 /// the coordinates of the reference; negative if the current image must be blurred instead. 0 if no blur

@@ -278,8 +278,11 @@ std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
   const bool is_in_gpu = on_gpu() && core::is_on_gpu(image);
   if (is_in_gpu) analysis::wait_for_default_stream(image);
   if (!conditioning_.needed()) return take_corrected(image, is_in_gpu);
-  const auto corrected = conditioning_(analysis::HostPixels(image, is_in_gpu).view());
-  return take_corrected(*corrected, false);
+  const analysis::HostPixels pixels(image, is_in_gpu);
+  auto frame = prefilter_.enabled() ? nullptr : backend_->take_and_correct(pixels.view(), conditioning_);
+  if (!frame) return take_corrected(*conditioning_(pixels.view()), false);
+  if (focus_) frame->suspicious = focus_->suspicious(frame->corrected);
+  return frame;
 }
 
 /// Takes an image after the conditioning.

@@ -6,6 +6,7 @@
 #include <dic/track.hpp>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <random>
 #include <utility>
 #include <vector>
@@ -174,6 +175,32 @@ TEST(CameraFaults, DefectsBesideEachOtherAndAtTheBorderAreFound) {
   add({{0, 100}, {kSide - 1, 110}, {0, kSide - 1}}, 255);  // border, corner
   add({{20, 0}, {180, kSide - 1}}, 0);
   EXPECT_EQ(analysis::Conditioning(bytes_of(picture), false, pool).defects(), defects);
+}
+
+TEST(CameraFaults, CorrectedImagesAreTheSameWhereAGpuReadsThem) {
+  core::ThreadPool pool(2);
+  constexpr std::size_t kLine = 64, kPitch = 256;
+  std::vector<std::byte> memory(kSide * kPitch + kLine, std::byte{77});
+  void* start = memory.data();
+  std::size_t room = memory.size();
+  auto* const rows = static_cast<std::byte*>(std::align(kLine, kSide * kPitch, start, room));
+  for (const double ceiling : {255.0, 170.0}) {  // the second is mapped to 255
+    Picture picture = speckle(0);
+    for (double& grey : picture) grey = std::min(grey, ceiling);
+    picture[100 * kSide + 100] = picture[3 * kSide + kSide - 1] = 0;
+    const Image image = bytes_of(picture);
+    const analysis::Conditioning conditioning(image, false, pool);
+    ASSERT_GT(conditioning.defects(), 0);
+    const auto corrected = conditioning(image);
+    const auto at_ceiling = std::ranges::find(picture, ceiling) - picture.begin();
+    ASSERT_EQ(corrected->row<std::uint8_t>(static_cast<int>(at_ceiling / kSide))[at_ceiling % kSide], 255);
+    conditioning.write_uncached(image, rows, kPitch);
+    for (int y = 0; y < kSide; ++y) {
+      const auto* row = reinterpret_cast<const std::uint8_t*>(rows) + y * kPitch;
+      ASSERT_TRUE(std::equal(row, row + kSide, corrected->row<std::uint8_t>(y))) << y;
+      ASSERT_TRUE(std::all_of(row + kSide, row + kPitch, [](std::uint8_t grey) { return grey == 0; })) << y;
+    }
+  }
 }
 
 // ---- grey values ----

@@ -53,10 +53,12 @@ TEST(FocusMatch, SharpnessDoesNotDependOnTheLighting) {
   std::vector<analysis::NoisePatch> places;
   for (int k = 1; k < 12; ++k)
     for (int i = 1; i < 12; ++i) places.push_back({20 * i, 20 * k});
-  const double ratio = sharpness(dark.view(), places) / sharpness(bright.view(), places);
+  core::ThreadPool pool(2);
+  const auto sharpness_of = [&](const Image& image) { return sharpness(image.view(), places, pool); };
+  const double ratio = sharpness_of(dark) / sharpness_of(bright);
   EXPECT_NEAR(ratio, 1, 0.1);
   const Image soft = synth_frame(defocused(2), 1);
-  EXPECT_LT(sharpness(soft.view(), places), 0.6 * sharpness(bright.view(), places));
+  EXPECT_LT(sharpness_of(soft), 0.6 * sharpness_of(bright));
 }
 
 TEST(FieldSteps, CountsWhereBothAgreeAndWhereItIsAlone) {

@@ -386,12 +386,13 @@ TEST(Uncertainty, NoiseOfAnImageIsFoundBesideItsPattern) {
     for (int i = 10; i < 200; i += 12) x.push_back(i), y.push_back(j);
   const auto places = analysis::spread_noise_patches({200, 200}, x, y);
   EXPECT_GT(places.size(), 60u);
+  core::ThreadPool pool(2);
   for (const double noise : {1.0, 3.0, 8.0})
     for (const int saturated : {0, 90})
-      EXPECT_NEAR(analysis::image_noise(noisy(noise, saturated).view(), places), std::hypot(noise, 0.29),
-                  0.06 * noise)
+      EXPECT_NEAR(analysis::image_noise(noisy(noise, saturated).view(), places, pool),
+                  std::hypot(noise, 0.29), 0.06 * noise)
           << noise << ", " << saturated;
-  EXPECT_EQ(analysis::image_noise(noisy(0, 200).view(), places), 0);
+  EXPECT_EQ(analysis::image_noise(noisy(0, 200).view(), places, pool), 0);
 }
 
 }  // namespace

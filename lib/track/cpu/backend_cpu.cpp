@@ -278,7 +278,7 @@ class CpuReference final : public ActiveReference {
   }
 
   double noise_of(const ImageView& image) const {
-    return analysis::image_noise(image, shared_.analysis.noise_patches);
+    return analysis::image_noise(image, shared_.analysis.noise_patches, shared_.pool);
   }
 
   Field field_of(std::span<const RefinedPoint> results, const NoiseModel& noise) const {

@@ -20,6 +20,10 @@ class CudaBackend final : public TrackingBackend {
       : context_(options, image, scene, devices, pool), image_(scene.image) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return context_.gpus().upload(image); }
+  std::shared_ptr<const Frame> take_and_correct(const ImageView& image,
+                                                const analysis::Conditioning& conditioning) override {
+    return context_.gpus().upload(image, conditioning);
+  }
 
   std::shared_ptr<const PointPositions> place(const Points& points) override {
     return std::make_shared<DevicePositions>(points, image_);

@@ -62,6 +62,14 @@ StagedRows Stager::stage(const ImageView& image) {
   return staged;
 }
 
+StagedRows Stager::stage(const ImageView& image, const analysis::Conditioning& conditioning) {
+  StagedRows staged = pool_.acquire();
+  const std::size_t pitch = pitch_of(image);
+  auto* first = static_cast<std::byte*>(staged->reserve(pitch * image.height));
+  conditioning.write_uncached(image, first, pitch);
+  return staged;
+}
+
 /// Replaces the view of the caller's pixels by one of the frame's own memory.
 void FrameUpload::place_pixels(ArrivingFrame& frame) {
   ImageView& image = frame.image;

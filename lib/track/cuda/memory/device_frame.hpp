@@ -90,6 +90,8 @@ class Stager {
 
   /// Copies the rows of an image; null if the image is in the memory of a GPU and remains there.
   StagedRows stage(const ImageView& image);
+  /// Copies the rows of an image on the host, corrected on the way.
+  StagedRows stage(const ImageView& image, const analysis::Conditioning& conditioning);
 
  private:
   core::ThreadPool& threads_;

@@ -37,7 +37,8 @@ bool connect(const std::vector<std::unique_ptr<GpuContext>>& gpus) {
 
 GpuGroup::GpuGroup(const TrackOptions& options, const ImageMemory& memory, const MeasuredScene& scene,
                    const std::vector<kernels::Device>& devices, core::ThreadPool& pool)
-    : noise_patches_(scene.analysis.noise_patches),
+    : pool_(pool),
+      noise_patches_(scene.analysis.noise_patches),
       gpus_(open_gpus(options, memory, scene, devices)),
       peer_access_(connect(gpus_)),
       shares_rows_(peer_access_ && !memory.in_bands()),
@@ -59,14 +60,30 @@ kernels::RowRange GpuGroup::rows_from_host(int rank, int height) const {
 
 double GpuGroup::noise_of(const ImageView& image) {
   if (noise_patches_.empty() || !kernels::is_device_memory(image.data))
-    return analysis::image_noise(image, noise_patches_);
+    return analysis::image_noise(image, noise_patches_, pool_);
   if (!patches_) patches_ = std::make_unique<analysis::GpuPatches>(noise_patches_);
-  return analysis::image_noise(patches_->copy(image).view(), patches_->in_copy());
+  return analysis::image_noise(patches_->copy(image).view(), patches_->in_copy(), pool_);
 }
 
 std::shared_ptr<const GroupFrame> GpuGroup::upload(const ImageView& image) {
   const std::lock_guard lock(uploading_);
-  const StagedRows staged = stager_.stage(image);
+  return upload(image, stager_.stage(image));
+}
+
+std::shared_ptr<const GroupFrame> GpuGroup::upload(const ImageView& image,
+                                                   const analysis::Conditioning& conditioning) {
+  const std::lock_guard lock(uploading_);
+  const StagedRows staged = stager_.stage(image, conditioning);
+  ImageView corrected = image;
+  corrected.data = staged->data();
+  corrected.row_bytes = static_cast<std::ptrdiff_t>(pitch_of(image));
+  corrected.bit_depth = 0;  // corrected greys may be larger
+  auto frame = upload(corrected, staged);
+  frame->corrected = corrected;
+  return frame;
+}
+
+std::shared_ptr<GroupFrame> GpuGroup::upload(const ImageView& image, const StagedRows& staged) {
   std::vector<ArrivingFrame> frames;
   for (int rank = 0; rank < size(); ++rank)
     frames.push_back(gpus_[rank]->upload().begin(image, staged, rows_from_host(rank, image.height)));

@@ -38,12 +38,18 @@ class GpuGroup {
   void run(const std::function<void(int rank)>& body);
   /// Takes the pixels of an image. May be called while another thread measures.
   std::shared_ptr<const GroupFrame> upload(const ImageView& image);
+  /// The same for an image on the host, which is corrected on the way.
+  std::shared_ptr<const GroupFrame> upload(const ImageView& image,
+                                           const analysis::Conditioning& conditioning);
 
  private:
+  /// image: the pixels of the caller, or corrected ones in `staged`.
+  std::shared_ptr<GroupFrame> upload(const ImageView& image, const StagedRows& staged);
   kernels::RowRange rows_from_host(int rank, int height) const;
 
   double noise_of(const ImageView& image);
 
+  core::ThreadPool& pool_;
   const std::vector<analysis::NoisePatch>& noise_patches_;
   std::vector<std::unique_ptr<GpuContext>> gpus_;  ///< GPUs by rank, at least one
   const bool peer_access_;
