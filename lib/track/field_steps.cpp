@@ -1,12 +1,10 @@
 #include "track/field_steps.hpp"
 
 #include <cmath>
-#include <dic/shared/uncertainty.hpp>
 #include <limits>
 #include <utility>
 
 #include "camera/correct_field.hpp"
-#include "fields/scatter.hpp"
 #include "fields/strain.hpp"
 #include "global/global_step.hpp"
 
@@ -95,22 +93,6 @@ FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias,
   return [bias = std::move(bias), &options, &pool](MeasuredFrame& frame) {
     change_displacements(frame, "refine", [&](Field& field) {
       bias->subtract_from(field, options.refine.subset, options.refine.weights, pool);
-    });
-  };
-}
-
-FieldStep check_scatter(const TrackOptions& options) {
-  return [&options](MeasuredFrame& frame) {
-    const fields::ScatterRatios ratios = fields::excess_scatter(frame.result.field, subsets_of(options));
-    if (ratios.u == 1 && ratios.v == 1) return;
-    change_displacements(frame, "refine", [&](Field& field) {
-      for (std::int64_t node = 0; node < field.grid().nodes(); ++node) {
-        if (field.status[node] != Status::ok) continue;
-        field.sigma_u[node] *= static_cast<float>(ratios.u);
-        field.sigma_v[node] *= static_cast<float>(ratios.v);
-        if (std::max(field.sigma_u[node], field.sigma_v[node]) > kLargestSigma)
-          clear_node(field, node, Status::low_correlation);
-      }
     });
   };
 }
