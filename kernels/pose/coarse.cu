@@ -106,12 +106,12 @@ struct InsideTile {
 #pragma unroll
     for (int part = 0; part < kPatternParts; ++part) {
       const CoarsePatterns::Part of = part_of(job.patterns, pose, part, 0);
-      if (of.factor == 0) continue;
+      if (of.weight == 0) continue;
 #pragma unroll
       for (int i = 0; i < rows_per_thread; ++i) {
         const int place = (row + i) * tile_columns + lane;
-        const float both = fmaf(-window.mean[part][place], of.mean * number.of(part), sums[i].of(part));
-        float score = of.factor * both * window.one_root[part][place];
+        const float both = fmaf(of.factor, sums[i].of(part), -of.of_mean * window.mean[part][place]);
+        float score = both * window.one_root[part][place];
         if (job.demands.any_polarity) score = fabsf(score);
         best[i] = fmaxf(best[i], score);
       }
@@ -233,44 +233,64 @@ __device__ bool is_highest(const PeakJob& job, const float* at, float value, boo
   return is_earlier ? highest < value : highest <= value;
 }
 
-__device__ bool is_peak(const PeakJob& job, const float* first_pose, int pose, std::int64_t place,
-                        float value) {
-  const auto plane = [&](int p) { return first_pose + p * job.places + place; };
-  if (!is_highest(job, plane(pose), value, false)) return false;
-  const CoarseNeighbours& n = job.planes.neighbours;
-  const int turn = pose % n.turns, size = pose / n.turns;
-  if (n.by_turn && n.turns > 2) {
-    const int before = size * n.turns + (turn + n.turns - 1) % n.turns,
-              after = size * n.turns + (turn + 1) % n.turns;
-    if ((turn > 0 || n.full_circle) && !is_highest(job, plane(before), value, true)) return false;
-    if ((turn + 1 < n.turns || n.full_circle) && !is_highest(job, plane(after), value, false)) return false;
+/// The score planes beside that of a pose; none where a pose has no neighbour.
+struct NeighbourPlanes {
+  const float *own, *before, *after, *smaller, *larger;
+
+  __device__ NeighbourPlanes(const PeakJob& job, const float* first, int pose)
+      : own(first + pose * job.places), before(nullptr), after(nullptr), smaller(nullptr), larger(nullptr) {
+    const CoarseNeighbours& n = job.planes.neighbours;
+    const int turn = pose % n.turns, size = pose / n.turns;
+    if (n.by_turn && n.turns > 2) {
+      if (turn > 0 || n.full_circle) before = own + (turn > 0 ? -1 : n.turns - 1) * job.places;
+      if (turn + 1 < n.turns || n.full_circle)
+        after = own + (turn + 1 < n.turns ? 1 : 1 - n.turns) * job.places;
+    }
+    if (n.by_size && size > 0) smaller = own - n.turns * job.places;
+    if (n.by_size && size + 1 < n.sizes) larger = own + n.turns * job.places;
   }
-  if (n.by_size && size > 0 && !is_highest(job, plane(pose - n.turns), value, true)) return false;
-  return !n.by_size || size + 1 == n.sizes || is_highest(job, plane(pose + n.turns), value, false);
-}
+  __device__ bool has_peak(const PeakJob& job, int place, float value) const {
+    return is_highest(job, own + place, value, false) &&
+           (!before || is_highest(job, before + place, value, true)) &&
+           (!after || is_highest(job, after + place, value, false)) &&
+           (!smaller || is_highest(job, smaller + place, value, true)) &&
+           (!larger || is_highest(job, larger + place, value, false));
+  }
+};
 
 /// Calls body(peak) for the local maxima of a block's places. A plane, of one template and pose, has `blocks`
 /// blocks.
 template <typename Body>
 __device__ void for_each_peak(const PeakJob& job, int blocks, Body&& body) {
+  constexpr int together = 4;  // loads at the same time
   const int poses = job.planes.neighbours.turns * job.planes.neighbours.sizes;
   const int plane = blockIdx.x / blocks, template_index = plane / poses, pose = plane % poses;
   const float* first = job.planes.scores + static_cast<std::int64_t>(template_index) * poses * job.places;
-  const float* own = first + pose * job.places;
+  const NeighbourPlanes planes(job, first, pose);
   const float least = job.cuts ? fmaxf(job.cuts[template_index], job.planes.threshold) : job.planes.threshold;
-  const int places = static_cast<int>(job.places);
-  // Few places are higher than those beside them, which cost no load: they decide first.
-  const int lane = threadIdx.x % warp_size;
-  for (int group = blockIdx.x % blocks * threads + threadIdx.x - lane; group < places;
-       group += blocks * threads) {
-    const int place = group + lane;
-    const float value = place < places ? own[place] : -1.0f;
-    const float left = __shfl_up_sync(all_lanes, value, 1), right = __shfl_down_sync(all_lanes, value, 1);
-    const bool is_left = lane > 0 && left > value, is_right = lane + 1 < warp_size && right > value;
-    if (!(value >= least) || is_left || is_right) continue;
-    const int x = place % job.width, y = place / job.width;
-    if (x == 0 || y == 0 || x + 1 == job.width || y + 1 == job.height) continue;
-    if (is_peak(job, first, pose, place, value)) body(CoarsePeak{template_index, pose, x - 1, y - 1, value});
+  const int places = static_cast<int>(job.places), lane = threadIdx.x % warp_size;
+  constexpr int block_places = threads * together;
+  const int warp_first = static_cast<int>(threadIdx.x) - lane;
+  for (int group = blockIdx.x % blocks * block_places + warp_first * together; group < places;
+       group += blocks * block_places) {
+    float values[together];
+#pragma unroll
+    for (int k = 0; k < together; ++k) {
+      const int place = group + k * warp_size + lane;
+      values[k] = place < places ? planes.own[place] : -1.0f;
+    }
+#pragma unroll
+    for (int k = 0; k < together; ++k) {
+      const float value = values[k];
+      if (!__any_sync(all_lanes, value >= least)) continue;
+      // Few places are higher than those beside them, which cost no load: they decide first.
+      const float left = __shfl_up_sync(all_lanes, value, 1), right = __shfl_down_sync(all_lanes, value, 1);
+      const bool is_left = lane > 0 && left > value, is_right = lane + 1 < warp_size && right > value;
+      if (!(value >= least) || is_left || is_right) continue;
+      const int place = group + k * warp_size + lane, x = place % job.width, y = place / job.width;
+      if (x == 0 || y == 0 || x + 1 == job.width || y + 1 == job.height) continue;
+      if (planes.has_peak(job, place, value)) body(CoarsePeak{template_index, pose, x - 1, y - 1, value});
+    }
   }
 }
 

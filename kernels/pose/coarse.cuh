@@ -68,10 +68,10 @@ __device__ inline float cut_score(const CutSums& s, float weight, float contrast
                                   const CoarseDemands& demands) {
   const float one = 1 / fmaxf(s.n, 1.0f);
   const float of_t = s.tt - s.t * s.t * one, of_v = s.vv - s.v * s.v * one, both = s.tv - s.t * s.v * one;
-  if (weight == 0 || s.n < least_visible || of_t < contrast * s.n) return -1;
+  const bool counts = weight != 0 && s.n >= least_visible && of_t >= contrast * s.n;
   const float power = fmaxf(of_t * fmaxf(of_v, demands.least_variance * s.n), 1e-20f);
   const float score = weight * both * rsqrtf(power);
-  return demands.any_polarity ? fabsf(score) : score;
+  return counts ? demands.any_polarity ? fabsf(score) : score : -1.0f;
 }
 
 /// Number of tiles across and of all tiles.

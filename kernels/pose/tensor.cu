@@ -18,11 +18,10 @@ constexpr int pairs_per_lane = PatternPairs::kStep / 4;
 /// their visible pixels are needed as well.
 template <bool cut>
 struct Shape {
-  static constexpr int kinds = cut ? 3 : 1;       ///< t v; t, t t
   static constexpr int across = cut ? 1 : 2;      ///< products along x
   static constexpr int deep = cut ? 1 : 2;        ///< products of templates
-  static constexpr int statistics = cut ? 3 : 2;  ///< mean / root, 1 / root; or n, v, v v
-  static constexpr int blocks = cut ? 3 : 4;      ///< per multiprocessor
+  static constexpr int statistics = cut ? 3 : 2;  ///< 1 / root, mean / root; or n, v, v v
+  static constexpr int blocks = 3;                ///< per multiprocessor
 };
 
 /// Distance of two rows of a tile in shared memory, words: lanes that read pairs of neighbouring rows
@@ -32,17 +31,18 @@ int stride_of(int reach) {
   return (columns + 15) / 32 * 32 + 16;
 }
 
-__device__ bool is_tile_cut(const ScoreJob& job, int pose, int x0, int y0) {
+/// True if a pattern is cut at some of the places (x, y) .. (x + columns - 1, y + rows - 1).
+__device__ bool is_cut(const ScoreJob& job, int pose, int x, int y, int columns, int rows) {
   const CoarsePlane& image = job.image;
   const CoarsePatterns::Extent e = job.patterns.extents[pose];
-  const int x1 = min(x0 + tile_columns - 1, image.width), y1 = min(y0 + tile_rows - 1, image.height);
-  return image.has_mask || x0 + e.left < 0 || y0 + e.top < 0 || x1 + e.right >= image.width ||
-         y1 + e.bottom >= image.height;
+  const int right = min(x + columns - 1, image.width), bottom = min(y + rows - 1, image.height);
+  return image.has_mask || x + e.left < 0 || y + e.top < 0 || right + e.right >= image.width ||
+         bottom + e.bottom >= image.height;
 }
 
 /// A tile at one pose. Grey values are relative to their mean in the tile, in units of about the image's
 /// deviation, so that half floats keep what is different.
-template <bool cut>
+template <bool cut, bool any_polarity>
 class TensorTile {
   using Own = Shape<cut>;
 
@@ -83,12 +83,23 @@ class TensorTile {
     constexpr int items = tile_rows * tile_columns / product_places / Own::across;
     constexpr int items_across = tile_columns / product_places / Own::across;
     for (int first = 0; first < job_.patterns.templates; first += Own::deep * product_templates)
-      for (int item = warp_; item < items; item += warps)
-        correlate(first, item / items_across, item % items_across * Own::across * product_places);
+      for (int item = warp_; item < items; item += warps) {
+        const int row = item / items_across, column = item % items_across * Own::across * product_places;
+        if (y0_ + row > job_.image.height || x0_ + column > job_.image.width) continue;
+        if constexpr (cut)
+          if (!is_cut(job_, pose_, x0_ + column, y0_ + row, product_places, 1)) {
+            correlate<false>(first, row, column);
+            continue;
+          }
+        correlate<cut>(first, row, column);
+      }
   }
 
  private:
-  using Sums = float[Own::kinds][kPatternParts][Own::across][Own::deep][4];
+  /// Sums of t v; of the visible pixels of patterns that are cut, those of t and t t as well.
+  template <bool partly>
+  using Sums = float[partly ? 3 : 1][kPatternParts][Own::across][Own::deep][4];
+  using Best = float[Own::across][Own::deep][4];
 
   __device__ void load() {
     const int reach = job_.patterns.reach, columns = tile_columns + 2 * reach,
@@ -160,8 +171,8 @@ class TensorTile {
         } else {
           const float number = fmaxf(number_.of(part), 1.0f);
           const float root = rsqrtf(fmaxf(squares - sum * sum / number, demands_.least_variance * number));
-          statistic(0, part, place) = root * sum / number;
-          statistic(1, part, place) = root;
+          statistic(0, part, place) = root;
+          statistic(1, part, place) = root * sum / number;
         }
       }
   }
@@ -180,39 +191,47 @@ class TensorTile {
       }
   }
 
-  /// Correlates some templates, from `first` on, with places of a row of the tile, from a column on.
+  /// Correlates some templates, from `first` on, with places of a row of the tile, from a column on. partly:
+  /// not all pixels of the patterns are visible.
+  template <bool partly>
   __device__ void correlate(int first, int row, int column) const {
-    Sums sums = {};
+    Sums<partly> sums = {};
     const CoarsePatterns& patterns = job_.patterns;
     const int reach = patterns.reach, step_words = patterns.lanes / product_templates * warp_size;
-    const int own = (row + reach) * stride_ + column + reach + lane_ / 4;
-    const Word* values = reinterpret_cast<const Word*>(values_) + own;
-    const Word* counts = reinterpret_cast<const Word*>(counts_) + own;
-    const uint2* greys = reinterpret_cast<const uint2*>(patterns.halves) + lane_ +
-                         static_cast<std::int64_t>(first_step_) * step_words +
-                         first / product_templates * warp_size;
-    const int2* pairs = reinterpret_cast<const int2*>(patterns.pairs) + 4 * first_step_ + lane_ % 4;
-    int2 at = *pairs;
+    const int shift = (row + reach) * stride_ + column + reach + lane_ / 4;
+    const Word* values = reinterpret_cast<const Word*>(values_) + shift;
+    const Word* counts = reinterpret_cast<const Word*>(counts_) + shift;
+    // Indices, since pointers would need twice as many registers.
+    const uint2* greys = reinterpret_cast<const uint2*>(patterns.halves);
+    const int2* pairs = reinterpret_cast<const int2*>(patterns.pairs);
+    unsigned grey = first_step_ * step_words + first / product_templates * warp_size + lane_;
+    unsigned pair = 4 * first_step_ + lane_ % 4;
+    int2 at = pairs[pair];
+    Word t[Own::deep][2];
+    const auto load = [&](Word(&words)[Own::deep][2]) {
+#pragma unroll
+      for (int d = 0; d < Own::deep; ++d) {
+        const uint2 both = greys[grey + d * warp_size];
+        words[d][0] = both.x, words[d][1] = both.y;
+      }
+    };
+    load(t);
 #pragma unroll
     for (int block = 0; block < kPatternBlocks; ++block) {
       const int steps = steps_[block / 4] >> 8 * (block % 4) & 255;
       for (int step = 0; step < steps; ++step) {
-        pairs += 4;
-        const int2 next = *pairs;  // one step ahead; behind the last one are those of another pose
-        Word t[Own::deep][2];
-#pragma unroll
-        for (int d = 0; d < Own::deep; ++d) {
-          const uint2 words = greys[d * warp_size];
-          t[d][0] = words.x, t[d][1] = words.y;
-        }
-        greys += step_words;
+        // One step ahead; behind the last one are those of another pose.
+        pair += 4, grey += step_words;
+        const int2 next = pairs[pair];
+        Word next_t[Own::deep][2];
+        load(next_t);
 #pragma unroll
         for (int a = 0; a < Own::across; ++a) {
           const Word v[4] = {values[at.x + a * product_places], values[at.x + a * product_places + 8],
                              values[at.y + a * product_places], values[at.y + a * product_places + 8]};
 #pragma unroll
           for (int d = 0; d < Own::deep; ++d) add(block, sums[0], a, d, v, t[d]);
-          if constexpr (cut) {
+          if constexpr (partly) {
             const Word c[4] = {counts[at.x], counts[at.x + 8], counts[at.y], counts[at.y + 8]};
             add(block, sums[1], a, 0, c, t[0]);
             const Word squares[2] = {squared(t[0][0]), squared(t[0][1])};
@@ -220,9 +239,17 @@ class TensorTile {
           }
         }
         at = next;
+#pragma unroll
+        for (int d = 0; d < Own::deep; ++d) t[d][0] = next_t[d][0], t[d][1] = next_t[d][1];
       }
     }
-    write(first, row, column, sums);
+    const int own = first + 2 * (lane_ % 4);
+    Best best;
+    if constexpr (partly)
+      rate_visible(own, row, column, sums, best);
+    else
+      rate(own, row, column, sums[0], best);
+    write(own, row, column, best);
   }
   __device__ static Word squared(Word pair) {
     const __half2 value = *reinterpret_cast<const __half2*>(&pair), square = __hmul2(value, value);
@@ -237,60 +264,89 @@ class TensorTile {
       if (is_at(block, side)) multiply(sums[1 + side][a][d], image, pattern);
   }
 
-  /// Writes the best scores of a part. A lane has two neighbouring templates at two places of each product.
-  __device__ void write(int first, int row, int column, const Sums& sums) const {
-    const CoarsePatterns& patterns = job_.patterns;
-    const int y = y0_ + row, group = lane_ / 4, own = first + 2 * (lane_ % 4);
-    float best[Own::across][Own::deep][4];
-#pragma unroll
-    for (int a = 0; a < Own::across; ++a)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int x = x0_ + column + a * product_places + group + i / 2 * 8;
-#pragma unroll
-        for (int d = 0; d < Own::deep; ++d) best[a][d][i] = cut && is_cut(x, y) ? 0.0f : -1.0f;
-      }
+  /// The part of two neighbouring templates.
+  __device__ void load_parts(int template_index, int part, CoarsePatterns::Part (&parts)[2]) const {
+    for (int j = 0; j < 2; ++j) parts[j] = part_of(job_.patterns, pose_, part, template_index + j);
+  }
+  __device__ int place_of(int row, int column, int a, int half) const {
+    return row * tile_columns + column + a * product_places + lane_ / 4 + half * 8;
+  }
+
+  /// The best scores of a part. A lane has two neighbouring templates at two places of each product.
+  __device__ void rate(int own, int row, int column,
+                       const float (&sums)[kPatternParts][Own::across][Own::deep][4], Best& best) const {
 #pragma unroll
     for (int part = 0; part < kPatternParts; ++part) {
-      const auto of = [&](int kind, int a, int d, int i) {
-        const float all = sums[kind][0][a][d][i];
-        return part == 0 ? all : all - sums[kind][part][a][d][i];
-      };
       CoarsePatterns::Part parts[Own::deep][2];
 #pragma unroll
-      for (int d = 0; d < Own::deep; ++d)
-#pragma unroll
-        for (int j = 0; j < 2; ++j)
-          parts[d][j] = part_of(patterns, pose_, part, own + d * product_templates + j);
+      for (int d = 0; d < Own::deep; ++d) load_parts(own + d * product_templates, part, parts[d]);
 #pragma unroll
       for (int a = 0; a < Own::across; ++a)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const int place = row * tile_columns + column + a * product_places + group + half * 8;
+          const float2 window = root_and_mean(part, place_of(row, column, a, half));
 #pragma unroll
           for (int d = 0; d < Own::deep; ++d)
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
               const int i = 2 * half + j;
-              float score = -1;
-              if constexpr (cut) {
-                const float contrast =
-                    patterns.contrast[static_cast<std::int64_t>(pose_) * patterns.lanes + own + j];
-                score =
-                    cut_score({statistic(0, part, place), of(1, a, d, i), of(2, a, d, i),
-                               statistic(1, part, place), statistic(2, part, place), of(0, a, d, i)},
-                              parts[d][j].weight, contrast, demands_.least_visible * number_.of(0), demands_);
-              } else if (parts[d][j].factor != 0) {
-                const float of_mean = statistic(0, part, place) * (parts[d][j].mean * number_.of(part));
-                score = parts[d][j].factor * fmaf(of(0, a, d, i), statistic(1, part, place), -of_mean);
-                if (demands_.any_polarity) score = fabsf(score);
-              }
-              best[a][d][i] = fmaxf(best[a][d][i], score);
+              const float all = sums[0][a][d][i], sum = part == 0 ? all : all - sums[part][a][d][i];
+              const float score = fmaf(parts[d][j].factor, sum * window.x, -parts[d][j].of_mean * window.y);
+              const float rated = any_polarity ? fabsf(score) : score;
+              best[a][d][i] = part == 0 ? rated : fmaxf(best[a][d][i], rated);
             }
         }
     }
+  }
+  /// 1 / root of the sum of squared deviations under a part at a place, and the mean times that.
+  __device__ float2 root_and_mean(int part, int place) const {
+    if constexpr (!cut) return {statistic(0, part, place), statistic(1, part, place)};
+    const float number = fmaxf(number_.of(part), 1.0f), sum = statistic(1, part, place);
+    const float squares = statistic(2, part, place) - sum * sum / number;
+    const float root = rsqrtf(fmaxf(squares, demands_.least_variance * number));
+    return {root, root * sum / number};
+  }
+
+  /// The best scores of a part's visible pixels.
+  __device__ void rate_visible(int own, int row, int column, const Sums<true>& sums, Best& best) const {
+    const CoarsePatterns& patterns = job_.patterns;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int x = x0_ + column + lane_ / 4 + half * 8;
+      const float least = is_cut(job_, pose_, x, y0_ + row, 1, 1) ? 0.0f : -1.0f;
+      best[0][0][2 * half] = best[0][0][2 * half + 1] = least;
+    }
+    float contrasts[2];
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+      contrasts[j] = patterns.contrast[static_cast<std::int64_t>(pose_) * patterns.lanes + own + j];
+#pragma unroll
+    for (int part = 0; part < kPatternParts; ++part) {
+      CoarsePatterns::Part parts[2];
+      load_parts(own, part, parts);
+      const auto of = [&](int kind, int i) {
+        const float all = sums[kind][0][0][0][i];
+        return part == 0 ? all : all - sums[kind][part][0][0][i];
+      };
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int place = place_of(row, column, 0, half);
+        const float n = statistic(0, part, place), v = statistic(1, part, place),
+                    vv = statistic(2, part, place);
+#pragma unroll
+        for (int i = 2 * half; i < 2 * half + 2; ++i) {
+          const CutSums of_part{n, of(1, i), of(2, i), v, vv, of(0, i)};
+          best[0][0][i] = fmaxf(best[0][0][i], cut_score(of_part, parts[i % 2].weight, contrasts[i % 2],
+                                                         demands_.least_visible * number_.of(0), demands_));
+        }
+      }
+    }
+  }
+
+  __device__ void write(int own, int row, int column, const Best& best) const {
+    const CoarsePatterns& patterns = job_.patterns;
+    const int y = y0_ + row, group = lane_ / 4;
     const int width = job_.image.width + 2, x = x0_ + column + group;
-    if (y > job_.image.height) return;
     const std::int64_t places = static_cast<std::int64_t>(width) * (job_.image.height + 2);
     const std::int64_t of_template = places * patterns.poses;
     float* to = job_.scores + own * of_template + pose_ * places + (y + 1) * width + x + 1;
@@ -310,12 +366,6 @@ class TensorTile {
           }
       }
   }
-  __device__ bool is_cut(int x, int y) const {
-    const CoarsePatterns::Extent e = job_.patterns.extents[pose_];
-    return job_.image.has_mask || x + e.left < 0 || y + e.top < 0 || x + e.right >= job_.image.width ||
-           y + e.bottom >= job_.image.height;
-  }
-
   const ScoreJob& job_;
   CoarseDemands demands_;  ///< in units of the tile's grey values
   float *statistics_, *values_, *counts_;
@@ -328,13 +378,14 @@ class TensorTile {
 
 /// Scores of all tiles and poses, a block each, that are cut or not. Blocks that run at the same time have
 /// the same pose, so that its patterns stay in the cache.
-template <bool cut>
+template <bool cut, bool any_polarity>
 __global__ void __launch_bounds__(threads, Shape<cut>::blocks)
     tensor_scores(const __grid_constant__ ScoreJob job, int stride, TileGrid grid) {
   extern __shared__ float memory[];
   const int pose = blockIdx.x / grid.all, tile = blockIdx.x % grid.all;
   const int x0 = tile % grid.across * tile_columns - 1, y0 = tile / grid.across * tile_rows - 1;
-  if (is_tile_cut(job, pose, x0, y0) == cut) TensorTile<cut>(job, memory, stride, pose, x0, y0).score();
+  if (is_cut(job, pose, x0, y0, tile_columns, tile_rows) == cut)
+    TensorTile<cut, any_polarity>(job, memory, stride, pose, x0, y0).score();
 }
 
 /// Grey values of patterns as the lanes of a warp take them: two words per step, product and lane.
@@ -360,13 +411,14 @@ int bytes_of(int reach) {
   return static_cast<int>(sizeof(float)) * (Shape<cut>::statistics * kPatternParts * tile_places + words);
 }
 
-template <bool cut>
+template <bool cut, bool any_polarity>
 void launch(const ScoreJob& job, StreamHandle stream) {
   const TileGrid grid(job.image);
   const int stride = stride_of(job.patterns.reach), bytes = bytes_of<cut>(job.patterns.reach);
-  check(cudaFuncSetAttribute(tensor_scores<cut>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+  check(cudaFuncSetAttribute(tensor_scores<cut, any_polarity>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             bytes),
         "shared memory of coarse scores");
-  tensor_scores<cut>
+  tensor_scores<cut, any_polarity>
       <<<grid_size(static_cast<std::int64_t>(grid.all) * job.patterns.poses, 1), threads, bytes, stream>>>(
           job, stride, grid);
   check_launch("coarse scores of several templates");
@@ -375,14 +427,20 @@ void launch(const ScoreJob& job, StreamHandle stream) {
 }  // namespace
 
 void launch_tensor_scores(const ScoreJob& job, StreamHandle stream) {
-  if (!job.image.has_mask) launch<false>(job, stream);
-  launch<true>(job, stream);
+  const auto launch_all = [&](auto any_polarity) {
+    if (!job.image.has_mask) launch<false, any_polarity>(job, stream);
+    launch<true, any_polarity>(job, stream);
+  };
+  if (job.demands.any_polarity)
+    launch_all(std::true_type{});
+  else
+    launch_all(std::false_type{});
 }
 
 }  // namespace coarse
 
 std::int64_t pattern_words(const PatternPairs& pairs, int lanes) {
-  return std::int64_t{pairs.begin.back()} * PatternPairs::kStep * lanes;
+  return static_cast<std::int64_t>(pairs.shifts.size()) * lanes;
 }
 std::int64_t pattern_words_before(int template_index) {
   return std::int64_t{template_index} * PatternPairs::kStep;
@@ -424,7 +482,7 @@ PatternPairs pattern_pairs(std::span<const CoarsePatterns::Offset> offsets,
     }
     while (pairs.shifts.size() % PatternPairs::kStep != 0) add({0, 0}, -1, -1);
   }
-  pairs.shifts.resize(pairs.shifts.size() + PatternPairs::kStep);  // is read ahead
+  for (int k = 0; k < PatternPairs::kStep; ++k) add({0, 0}, -1, -1);  // a step that is read ahead
   return pairs;
 }
 

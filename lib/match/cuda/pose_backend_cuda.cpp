@@ -46,8 +46,7 @@ struct HostPatterns {
         {narrow(pattern.left), narrow(pattern.right), narrow(pattern.top), narrow(pattern.bottom)});
     reach = std::max({reach, -pattern.left, pattern.right, -pattern.top, pattern.bottom});
     for (const CoarsePattern::Part& p : pattern.parts)
-      parts.push_back({p.n > 0 ? static_cast<float>(p.t / p.n / unit) : 0,
-                       p.weight > 0 ? static_cast<float>(p.weight / std::sqrt(p.tt) * unit) : 0, p.weight});
+      parts.push_back(CoarsePatterns::Part::of(p.weight, p.t / unit, p.tt / (unit * unit)));
     contrast.push_back(CoarsePattern::kLeastContrast * static_cast<float>(power / (unit * unit)));
   }
   bool covers_the_same(const HostPatterns& other) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/image.hpp>
@@ -42,11 +43,18 @@ struct CoarsePatterns {
   struct Extent {
     std::int16_t left, right, top, bottom;
   };
-  /// A part of one template at one pose.
-  struct Part {
-    float mean = 0;    ///< of its grey values
-    float factor = 0;  ///< weight / sqrt(sum of squared deviations); 0: the part does not count
-    float weight = 0;
+  /// A part of one template at one pose. One that does not count is all zeros.
+  struct alignas(16) Part {
+    float factor = 0;   ///< weight / sqrt(sum of squared deviations)
+    float of_mean = 0;  ///< factor times the sum of its grey values
+    float weight = 0;   ///< 0: the part does not count
+
+    /// sum, squares: of its grey values, and of their deviations.
+    static Part of(double weight, double sum, double squares) {
+      if (!(weight > 0)) return {};
+      const double factor = weight / std::sqrt(squares);
+      return {static_cast<float>(factor), static_cast<float>(factor * sum), static_cast<float>(weight)};
+    }
   };
   int poses = 0, templates = 0;
   int lanes = 0;                        ///< 1, or the templates rounded up to whole kLanes
@@ -98,8 +106,8 @@ inline std::int64_t coarse_places(int width, int height) {
 
 /// Largest `CoarsePatterns::reach` whose tiles fit into the current device's shared memory.
 int most_coarse_reach();
-/// Queues the correlation of all templates at all poses and places: the best one of a part. scores:
-/// [template][pose][place].
+/// Queues the correlation of all templates at all poses and places: the best one of a part. Scores below 0 may
+/// be 0 where a part does not count. scores: [template][pose][place].
 void launch_coarse_scores(const CoarsePlane& image, const CoarsePatterns& patterns,
                           const CoarseDemands& demands, float* scores, StreamHandle stream);
 
