@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <dic/shared/pose_fit.hpp>
 #include <functional>
 #include <stop_token>
@@ -21,6 +22,12 @@ struct PoseFit : pose::Fit {
   /// Motion that noise hides, see PoseScatter; empty: all are determined. Only from `with_sigmas`.
   std::vector<double> loose{};
 };
+
+/// True if the pose does not rely on hiding pixels: all of them fit, or agree nearly as well as those that do.
+inline bool is_whole(const pose::Fit& fit) {
+  constexpr double kAgree = 0.9, kFit = 0.99;
+  return std::abs(fit.score) >= kAgree * std::abs(fit.fit_score) || fit.visible >= kFit * fit.inside;
+}
 
 /// Groups of pixels from one that counts for standard deviations to the next.
 int sigma_stride(const PixelList& pixels, const RefinementPlan& plan);

@@ -32,6 +32,9 @@ constexpr double kNearlyAsGood =
 constexpr double kLeastOfAll = 0.75;  ///< quality of a candidate that is refined with all pixels
 constexpr double kMostlyVisible = 0.8;  ///< share of a template from which it is seen nearly as a whole
 constexpr double kSameUnit = 0.25;      ///< px, in which a pose is the same after all pixels counted
+constexpr double kDetermined = 0.01;    ///< largest standard deviation of a pose, as a share of its rim, but
+constexpr double kWholeDetermined = 0.1;  ///< where nothing is hidden
+constexpr double kHopeless = 0.25;   ///< share of the threshold below which half of the resolution is trusted
 constexpr double kMinutePixels = 6;  ///< tolerance of the ends of ranges, in px at the rim of full resolution
 
 /// Correlation of the gradients below which the score is reduced. Few pixels correlate by chance, so that
@@ -133,7 +136,7 @@ CoarseSearch PoseSearch::coarse_search(ImagePyramid& pyramid, std::span<const in
   pattern_stride_ = image.stride;
   pool_.parallel_for(std::ssize(wanted), 1, [&](std::int64_t k, std::int64_t, int) {
     CoarsePattern& pattern = patterns_[wanted[k]];
-    if (pattern.elements.empty())
+    if (pattern.elements.empty() && !effort.limit.is_over())
       pattern = template_.coarse_pattern(poses_.angle(wanted[k]), poses_.scale(wanted[k]), image.stride);
   });
   return {.source = &template_,
@@ -623,6 +626,52 @@ PoseFit PoseSearch::covering(PoseFit fit, const pose::Warp& warp, const std::vec
   return fit;
 }
 
+/// Factor of the score: below 1 if a pose's standard deviation at the template's rim is large. Pixels that
+/// resemble each other, as those of a blank area do, agree at many poses. The angle of a round template does
+/// not count.
+double PoseSearch::determination(const PoseFit& fit, const pose::Warp& warp) const {
+  const double rim = template_.level(0).rim * pose::scale_of(warp);
+  const double turn = template_.is_round() ? 0 : rim * fit.sigma_radians, growth = rim * fit.sigma_log_scale;
+  const double motion = std::hypot(std::hypot(fit.sigma_x, fit.sigma_y), std::hypot(turn, growth));
+  const double allowed = (is_whole(fit) ? kWholeDetermined : kDetermined) * rim;
+  return motion > allowed ? allowed / motion : 1;
+}
+
+/// True if a pose relies on hiding pixels with much of the contrast, and those that are left do not determine
+/// it by far.
+bool PoseSearch::is_hopeless(const Best& best) const {
+  constexpr double kHidesMuch = 0.7;
+  const Refined& pose = *best.pose;
+  return std::abs(pose.fit.score) < kHidesMuch * std::abs(pose.fit.fit_score) && !is_whole(pose.fit) &&
+         best.score * determination(pose.fit, pose.warp) < options_.threshold / 2;
+}
+
+/// True if half of the resolution tells that a candidate of a large template will not be determined: full
+/// resolution would take long and end nowhere.
+bool PoseSearch::is_open(const Trial& trial, const Candidate& candidate) const {
+  const int level = 1;
+  if (trial.effort.is_fast || template_.top() < level) return false;
+  if (template_.full().count <= 4 * template_.level(0).pixels.count) return false;
+  RefinementPlan plan = plan_at(level, trial.effort.limit);
+  plan.gain = candidate.gain, plan.offset = candidate.offset;
+  PoseFit fit = fit_at(trial, level, candidate.warp, plan);
+  if (!fit.valid) return false;
+  const pose::Warp warp = fit.warp;
+  fit.warp = pose::at_level(warp, level);
+  const TemplateLevel& source = template_.level(level);
+  trial.refiner.with_sigmas(sample_image(trial.image.level(level), trial.image.mask(level)), source.pixels,
+                            plan, fit);
+  if (!fit.valid || fit.loose.empty() || is_whole(fit)) return !fit.valid;
+  const double unit = 1 << level;
+  fit.sigma_x *= unit, fit.sigma_y *= unit;
+  constexpr double kApart = 4;  // units: whether there are others that are as good is seen in few poses
+  std::vector<pose::Warp> poses =
+      poses_along(warp, fit.loose, freedom_, template_.level(0).rim, kApart * unit);
+  const std::vector<double> quality = qualities(trial, fit, poses);
+  return final_score(fit) * determination(covering(fit, warp, poses, quality), warp) <
+         kHopeless * options_.threshold;
+}
+
 /// True if a pose is that of a match.
 bool PoseSearch::is_known(const pose::Warp& warp, std::span<const Match> matches, double unit) const {
   return std::ranges::any_of(matches, [&](const Match& m) {
@@ -632,8 +681,10 @@ bool PoseSearch::is_known(const pose::Warp& warp, std::span<const Match> matches
 }
 
 /// Measures a candidate; none if it leads to one of the known matches.
-std::optional<Match> PoseSearch::finish(const Trial& trial, const Candidate& candidate, const Match& pose,
-                                        std::span<const Match> known) const {
+std::optional<PoseSearch::Measured> PoseSearch::finish(const Trial& trial, const Candidate& candidate,
+                                                       const Match& pose,
+                                                       std::span<const Match> known) const {
+  if (is_open(trial, candidate)) return std::nullopt;
   Best best;
   try_pose(trial, candidate, false, best);
   if (best.pose && is_known(best.pose->warp, known, kSameUnit)) return std::nullopt;
@@ -642,17 +693,17 @@ std::optional<Match> PoseSearch::finish(const Trial& trial, const Candidate& can
       try_pose(trial, {.warp = *other}, false, best);
   try_symmetries(trial, candidate.warp, best);
   const bool may_be_match = best.pose && best.score >= options_.threshold - 2 * kRise;
-  if (may_be_match && !best.pose->fit.loose.empty()) settle_loose_motion(trial, best);
+  if (may_be_match && !best.pose->fit.loose.empty() && !is_hopeless(best)) settle_loose_motion(trial, best);
   if (!best.pose || !is_in_range(best.pose->warp)) return std::nullopt;
   const PoseFit& fit = best.pose->fit;
   Match match = match_at(best.pose->warp, candidate, pose);
-  match.score = best.score;
+  match.score = best.score * determination(fit, best.pose->warp);
   match.refined = true;
   match.visible = fit.visible;
   match.sigma_x = fit.sigma_x, match.sigma_y = fit.sigma_y;
   match.sigma_rotation_deg = fit.sigma_radians / kDegree;
   match.sigma_scale = fit.sigma_log_scale * match.scale;
-  return match;
+  return Measured{match, best.score, !fit.loose.empty()};
 }
 
 std::vector<MatchResult> PoseSearch::find_all(std::span<const Request> requests, const Setting& setting) {
@@ -698,6 +749,16 @@ std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Cand
   return batch;
 }
 
+namespace {
+
+std::vector<MatchResult> timed_out(std::size_t searches) {
+  MatchResult nothing;
+  nothing.timed_out = true;
+  return std::vector<MatchResult>(searches, nothing);
+}
+
+}  // namespace
+
 std::vector<MatchResult> PoseSearch::find(std::span<Run> runs, const Setting& setting, const Effort& effort) {
   int top = 0;
   for (const Run& run : runs) {
@@ -714,6 +775,7 @@ std::vector<MatchResult> PoseSearch::find(std::span<Run> runs, const Setting& se
   for (const auto& [level, margin] : margins) setting.image.coarse(level, margin, setting.pool);
   std::vector<CoarseSearch> coarse;
   for (Run& run : runs) coarse.push_back(run.search->coarse_search(setting.image, run.wanted, effort));
+  if (setting.limit.is_over()) return timed_out(runs.size());  // patterns may be missing
   setting.backend.find_maxima(coarse, setting.limit);
   setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
     runs[k].candidates = runs[k].search->candidates_of(coarse[k]);
@@ -729,12 +791,32 @@ std::vector<MatchResult> PoseSearch::find(std::span<Run> runs, const Setting& se
   return results;
 }
 
+/// The matches above the threshold. A loose pose is only as well determined as others that show the same part
+/// nearly as well: of many, one may seem determined by chance.
+std::vector<Match> PoseSearch::determined(std::span<const Measured> measured) const {
+  constexpr double kAsWell = 0.002;
+  const auto is_match = [&](const Measured& m) {
+    return m.match.score >= options_.threshold - kScoreRounding;
+  };
+  std::vector<Match> found;
+  for (const Measured& m : measured) {
+    if (!is_match(m)) continue;
+    const bool is_open = m.is_loose && std::ranges::any_of(measured, [&](const Measured& other) {
+                           return other.is_loose && !is_match(other) &&
+                                  other.agreement >= m.agreement - kAsWell &&
+                                  is_suppressed(m.match, {other.match}, options_.max_overlap);
+                         });
+    if (!is_open) found.push_back(m.match);
+  }
+  return found;
+}
+
 /// Measures the candidates in order until no other one can be among the best.
 void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort) {
   const SearchLimit& limit = effort.limit;
   const std::vector<Candidate>& candidates = run.candidates;
   MatchResult& result = run.result;
-  std::vector<Match> found;
+  std::vector<Measured> measured;
   double best = -1;
   // The best candidates are mostly those that are wanted; others are worth measuring at the same time.
   std::size_t most = std::min<std::size_t>(effort.matches, kMostTogether);
@@ -742,7 +824,7 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
        most = std::min(2 * most, kMostTogether)) {
     if (candidates[next].score < options_.threshold - kRise) break;
     const std::vector<Candidate> batch = next_batch(candidates, next, most, run.pose, result.matches);
-    std::vector<std::optional<Match>> matches(batch.size());
+    std::vector<std::optional<Measured>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
       if (!limit.is_over())
         matches[k] = finish({setting.image, effort, refiners_[worker], setting.backend}, batch[k], run.pose,
@@ -750,9 +832,10 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
     });
     for (const auto& match : matches) {
       if (!match) continue;
-      best = std::max(best, match->score);
-      if (match->score >= options_.threshold - kScoreRounding) found.push_back(*match);
+      best = std::max(best, match->match.score);
+      measured.push_back(*match);
     }
+    std::vector<Match> found = determined(measured);
     std::ranges::stable_sort(found, [](const Match& a, const Match& b) { return a.score > b.score; });
     result.matches = suppress_non_maxima(found, options_.max_overlap, effort.matches);
     if (static_cast<int>(result.matches.size()) == effort.matches && next < candidates.size() &&

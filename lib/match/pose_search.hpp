@@ -74,6 +74,13 @@ class PoseSearch {
     double score = -1;
   };
 
+  /// A candidate at full resolution.
+  struct Measured {
+    Match match;
+    double agreement;  ///< score without regard to standard deviations
+    bool is_loose;     ///< a motion is not determined
+  };
+
   /// The search of one template in one image.
   struct Run {
     PoseSearch* search;
@@ -92,9 +99,10 @@ class PoseSearch {
   void take_fits(int level, std::span<const LevelFit> fits, bool is_fast,
                  std::vector<Candidate>& candidates) const;
   void measure(Run& run, const Setting& setting, const Effort& effort);
+  std::vector<Match> determined(std::span<const Measured> measured) const;
   bool is_known(const pose::Warp& warp, std::span<const Match> matches, double unit) const;
-  std::optional<Match> finish(const Trial& trial, const Candidate& candidate, const Match& pose,
-                              std::span<const Match> known) const;
+  std::optional<Measured> finish(const Trial& trial, const Candidate& candidate, const Match& pose,
+                                 std::span<const Match> known) const;
   Rectangle reach_of(const pose::Warp& warp, const ImageView& image) const;
   PoseFit refine_list(FullFits& fits, const pose::Warp& start, double least, bool is_fast,
                       RefinementPlan& plan) const;
@@ -106,6 +114,9 @@ class PoseSearch {
   std::vector<double> qualities(const Trial& trial, const PoseFit& fit, std::vector<pose::Warp>& poses) const;
   PoseFit covering(PoseFit fit, const pose::Warp& warp, const std::vector<pose::Warp>& poses,
                    const std::vector<double>& quality) const;
+  double determination(const PoseFit& fit, const pose::Warp& warp) const;
+  bool is_hopeless(const Best& best) const;
+  bool is_open(const Trial& trial, const Candidate& candidate) const;
   std::optional<pose::Warp> rival(const Trial& trial, const pose::Warp& start, const pose::Warp& known) const;
   std::optional<pose::Warp> pose_of_all(const Trial& trial, const pose::Warp& known) const;
   PoseFit fit_at(const Trial& trial, int level, const pose::Warp& start, const RefinementPlan& plan) const;

@@ -18,6 +18,7 @@ constexpr int kManyPixels = 30000;           ///< pixels of the longer list of f
 constexpr int kTile = 8;                     ///< pixels of a list are ordered by tiles of this size
 constexpr int kOutlineFrom = 24;             ///< templates from this size on lose their outermost pixels
 constexpr double kSymmetric = 0.3;           ///< least correlation of a template with its turned copy
+constexpr double kRound = 0.9;               ///< least correlation with copies at any angle, if it is round
 constexpr int kLeastPartPixels = 60;         ///< of a part of the coarsest pattern that is compared alone
 constexpr double kLeastPartContrast = 0.25;  ///< of such a part, as a share of the variance of the pattern
 constexpr float kPartWeight = 0.95F;         ///< of its score: less resembles more
@@ -115,6 +116,17 @@ void finish(TemplateLevel& level) {
   level.pixels = list_of(level, strong_pixels(level, pixels.size(), kListPixels));
 }
 
+/// Leaves out pixels that show the background as well, if enough others are left: in a dim part, the
+/// background's contrast would surpass that of the part.
+void leave_outline_out(TemplateLevel& level) {
+  const std::vector<Pixel> inner = all_pixels(level.mask, 1);
+  if (inner.size() < kLeastPixels) return;
+  std::ranges::fill(level.mask.values, 0.0F);
+  for (const Pixel& p : inner) level.mask.row(p.y)[p.x] = 1;
+  level.rim = 0;
+  finish(level);
+}
+
 /// Value at a position by bilinear interpolation, clamped to the image.
 float value_at(const FloatImage& image, double x, double y) {
   x = std::clamp(x, 0.0, image.width - 1.0), y = std::clamp(y, 0.0, image.height - 1.0);
@@ -206,6 +218,7 @@ PoseTemplate::PoseTemplate(const Template& source, double least_scale, core::Thr
     if (next.deviation < kLeastContrast * levels_[0].deviation) break;
     levels_.push_back(std::move(next));
   }
+  for (std::size_t k = 1; k < levels_.size(); ++k) leave_outline_out(levels_[k]);
   const TemplateLevel& base = levels_[0];
   const int inset = std::min(width(), height()) >= kOutlineFrom ? 1 : 0;
   std::vector<Pixel> pixels = all_pixels(base.mask, inset);
@@ -214,6 +227,10 @@ PoseTemplate::PoseTemplate(const Template& source, double least_scale, core::Thr
   if (pixels.size() > 2 * kManyPixels) many_ = list_of(base, strong_pixels(base, pixels.size(), kManyPixels));
   for (const double turn : {180.0, 90.0, -90.0})
     if (similarity_to_turned(base, turn * std::numbers::pi / 180) > kSymmetric) symmetries_.push_back(turn);
+  const auto angles = {37.0, 71.0, 113.0, 151.0, 180.0};  // no two share a period
+  is_round_ = std::ranges::all_of(angles, [&](double turn) {
+    return similarity_to_turned(base, turn * std::numbers::pi / 180) > kRound;
+  });
 }
 
 CoarsePattern PoseTemplate::coarse_pattern(double radians, double scale, std::ptrdiff_t stride) const {
@@ -225,6 +242,9 @@ CoarsePattern PoseTemplate::coarse_pattern(double radians, double scale, std::pt
   pattern.right = pattern.bottom = -reach;
   std::array<std::vector<CoarsePattern::Element>, CoarsePattern::kBlocks> elements;
   std::array<std::vector<CoarsePattern::Run>, CoarsePattern::kBlocks> runs;
+  const double area = scale * scale * level.values.width * level.values.height;
+  for (auto& block : elements)  // without it, growing takes longer than filling
+    block.reserve(static_cast<std::size_t>(1.2 * area / CoarsePattern::kBlocks) + 8);
   const auto third = [](double position, int size) {
     return std::clamp(static_cast<int>(3 * (position + 0.5) / size), 0, 2);
   };

@@ -34,6 +34,8 @@ class PoseTemplate {
   int height() const { return levels_[0].values.height; }
   /// Turns by which the template looks nearly the same, degrees.
   const std::vector<double>& symmetries() const { return symmetries_; }
+  /// True if it looks nearly the same after any turn, as a disc or a ring does.
+  bool is_round() const { return is_round_; }
 
   /// The template at a pose of the coarsest level, for an image with this distance between rows.
   CoarsePattern coarse_pattern(double radians, double scale, std::ptrdiff_t stride) const;
@@ -42,6 +44,7 @@ class PoseTemplate {
   std::vector<TemplateLevel> levels_;
   PixelList full_, many_;
   std::vector<double> symmetries_;
+  bool is_round_ = false;
 };
 
 }  // namespace dic::match

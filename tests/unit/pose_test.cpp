@@ -5,6 +5,7 @@
 #include <dic/error.hpp>
 #include <dic/match.hpp>
 #include <dic/shared/pose.hpp>
+#include <functional>
 #include <numbers>
 #include <random>
 
@@ -32,13 +33,13 @@ const Speckle& part() {
 
 Image part_image() { return render(part(), kTemplateWidth, kTemplateHeight, ScalarType::u8, 128, 30); }
 
-/// A smooth background with the part at some places.
-Image scene(const std::vector<Place>& places) {
+/// A smooth background of some grey levels with the part at some places.
+Image scene(const std::vector<Place>& places, double contrast = 12) {
   const Speckle background(kWidth, kHeight, 5, 77);
   Image image({kWidth, kHeight}, ScalarType::u8);
   for (int y = 0; y < kHeight; ++y)
     for (int x = 0; x < kWidth; ++x) {
-      double grey = 120 + 12 * background.at(x, y);
+      double grey = 120 + contrast * background.at(x, y);
       for (const Place& p : places) {
         const double c = std::cos(p.degrees * kDegree) / p.scale, s = std::sin(p.degrees * kDegree) / p.scale;
         const double xi = c * (x - p.x) + s * (y - p.y), eta = c * (y - p.y) - s * (x - p.x);
@@ -352,15 +353,110 @@ TEST(Pose, SigmasOfADiscCoverItsPose) {
   }
 }
 
-TEST(Pose, AnAngleThatNothingTellsHasALargeSigma) {
+TEST(Pose, APoseThatNothingTellsIsNoPromise) {
+  // The angle is open, and with it the centre, which is far from the disc: no match, or sigmas that say so.
   const Image wanted = disc_template();
   for (unsigned seed = 1; seed <= 3; ++seed) {
     const Place place{.x = 120.0 + 11 * seed, .y = 110.5, .degrees = 70.0 * seed};
-    const MatchResult result = find_one(wanted, disc_scene(place, false, seed), any_angle());
-    ASSERT_EQ(result.matches.size(), 1U);
-    EXPECT_GT(result.matches[0].sigma_rotation_deg, 10);
-    EXPECT_GT(std::hypot(result.matches[0].sigma_x, result.matches[0].sigma_y), 3);
+    for (const Match& match : find_one(wanted, disc_scene(place, false, seed), any_angle()).matches) {
+      EXPECT_GT(match.sigma_rotation_deg, 10);
+      EXPECT_GT(std::hypot(match.sigma_x, match.sigma_y), 3);
+    }
   }
+}
+
+/// Darkness of a shape in template coordinates, from 0 to 1.
+using Shape = std::function<double(double xi, double eta)>;
+
+double soft(double inside) { return 1 / (1 + std::exp(-inside / 0.6)); }
+
+double whole_ring(double xi, double eta) {
+  const double radius = std::hypot(xi, eta);
+  return soft(std::min(radius - 30, 40 - radius));
+}
+double ring_with_gap(double xi, double eta) {
+  return std::min(whole_ring(xi, eta), eta > 0 ? soft(std::abs(xi) - 13) : 1);
+}
+double mark(double xi, double eta) {
+  return soft(std::min({eta + 18, 18 - eta - 0.3 * xi, xi + 22, 15 - xi + 0.4 * eta}));
+}
+
+/// Grey levels of an empty area and of shapes in front of it.
+struct Light {
+  double empty, shape;
+};
+
+constexpr int kShapeSide = 96;
+
+Image shape_template(const Shape& shape, const Light& light, double noise) {
+  Image image({kShapeSide, kShapeSide}, ScalarType::u8);
+  constexpr double kMiddle = (kShapeSide - 1) / 2.0;
+  for (int y = 0; y < kShapeSide; ++y)
+    for (int x = 0; x < kShapeSide; ++x)
+      image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(std::lround(std::clamp(
+          light.empty + (light.shape - light.empty) * shape(x - kMiddle, y - kMiddle), 0.0, 255.0)));
+  return with_noise(std::move(image), noise, 3);
+}
+
+/// Shapes and a bar in an empty area.
+Image shape_scene(const Shape& shape, const std::vector<Place>& places, const Light& light, double noise) {
+  Image image({kWidth, kHeight}, ScalarType::u8);
+  for (int y = 0; y < kHeight; ++y)
+    for (int x = 0; x < kWidth; ++x) {
+      double dark = x >= 260 && x < 274 && y >= 40 && y < 190 ? 1 : 0;
+      for (const Place& p : places) {
+        const double c = std::cos(p.degrees * kDegree), s = std::sin(p.degrees * kDegree);
+        dark = std::max(dark, shape(c * (x - p.x) + s * (y - p.y), c * (y - p.y) - s * (x - p.x)));
+      }
+      image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(
+          std::lround(std::clamp(light.empty + (light.shape - light.empty) * dark, 0.0, 255.0)));
+    }
+  return with_noise(std::move(image), noise, 4);
+}
+
+TEST(Pose, TheEmptyAreaAroundAPartIsNotThePart) {
+  // Most pixels of the template are as empty as most of the scene: they fit everywhere.
+  const std::vector<Place> places = {{.x = 170, .y = 170, .degrees = -120},
+                                     {.x = 80, .y = 70, .degrees = 33}};
+  constexpr double kNoise = 1.5;
+  for (const Light& light : {Light{245, 20}, {300, 60}, {8, 225}, {150, 110}})
+    for (const Shape& shape : {Shape(ring_with_gap), Shape(mark)}) {
+      SCOPED_TRACE(std::to_string(light.empty));
+      const MatchResult result = find_one(shape_template(shape, light, kNoise),
+                                          shape_scene(shape, places, light, kNoise), any_angle(8));
+      ASSERT_EQ(result.matches.size(), places.size());
+      for (const Place& p : places) {
+        const auto near = std::ranges::min_element(result.matches, {}, [&](const Match& m) {
+          return std::hypot(m.center_x - p.x, m.center_y - p.y);
+        });
+        expect_at(*near, p, 0.1, 0.5, 0);
+        EXPECT_LT(near->sigma_x, 0.3);
+      }
+    }
+}
+
+TEST(Pose, DimPartsInABrightSceneAreFound) {
+  // At the coarsest level, what lies around a part has far more contrast than the part.
+  const Image wanted = part_image();
+  for (const double gain : {6.0, 9.0}) {
+    SCOPED_TRACE(gain);
+    const Place place{.x = 150.3, .y = 110.8, .degrees = 130, .gain = gain};
+    const MatchResult result = find_one(wanted, with_noise(scene({place}, 55), 1, 9), any_angle(3));
+    ASSERT_EQ(result.matches.size(), 1U);
+    expect_at(result.matches[0], place, 0.06, 0.15, 0);
+  }
+}
+
+TEST(Pose, ARoundPartIsFoundAtAnyAngle) {
+  const Light light{230, 40};
+  const Place place{.x = 120.3, .y = 110.6};
+  const MatchResult result = find_one(shape_template(whole_ring, light, 1),
+                                      shape_scene(whole_ring, {place}, light, 2), any_angle(3));
+  ASSERT_EQ(result.matches.size(), 1U);
+  EXPECT_NEAR(result.matches[0].center_x, place.x, 0.02);
+  EXPECT_NEAR(result.matches[0].center_y, place.y, 0.02);
+  EXPECT_LT(result.matches[0].sigma_x, 0.2);
+  EXPECT_GT(result.matches[0].sigma_rotation_deg, 20);
 }
 
 TEST(Pose, ResultsDoNotDependOnTheNumberOfLevels) {
