@@ -11,7 +11,7 @@ namespace dic::stereo {
 class CalibrationErrors {
  public:
   /// Takes the first two cameras of a valid rig.
-  DIC_INTERNAL_API explicit CalibrationErrors(const CameraRig& rig);
+  explicit CalibrationErrors(const CameraRig& rig);
 
   /// False if the rig has no covariance.
   bool are_known() const { return count_ > 0; }

@@ -8,7 +8,7 @@
 namespace dic::stereo {
 
 /// Takes the first two cameras. Throws UsageError for a rig with problems.
-DIC_INTERNAL_API CameraPair camera_pair_of(const CameraRig& rig);
+CameraPair camera_pair_of(const CameraRig& rig);
 
 /// Centre of the right camera, in the axes of the left one, mm.
 inline Vector3 right_centre(const CameraPair& pair) {

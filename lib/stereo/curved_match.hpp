@@ -26,7 +26,7 @@ struct NeighbourSummary {
 /// match: variances of corrected matches and of the difference of both corrections, in units of that of an
 /// uncorrected match.
 struct BendFilter {
-  DIC_INTERNAL_API BendFilter(const MeasuredSubsets& subsets, int step);
+  BendFilter(const MeasuredSubsets& subsets, int step);
 
   int narrow, wide;  ///< sides of the windows, nodes
   double narrow_variance = 1, wide_variance = 1, difference_variance = 0;
@@ -43,9 +43,7 @@ BendJob bend_job_of(const Grid& grid, const BendFilter& filter, int order);
 /// far as these contradict them. What a subset answers to them comes from `responses`. What may remain of the
 /// bias counts in sigma, which must not contain it yet. Order 2 has no such bias. The steps are those of
 /// <dic/shared/bends.hpp>.
-DIC_INTERNAL_API NeighbourSummary subtract_bends(Field& field, const MeasuredSubsets& subsets,
-                                                 const BendFilter& filter,
-                                                 const std::vector<BendResponse>& responses,
-                                                 core::ThreadPool& pool);
+NeighbourSummary subtract_bends(Field& field, const MeasuredSubsets& subsets, const BendFilter& filter,
+                                const std::vector<BendResponse>& responses, core::ThreadPool& pool);
 
 }  // namespace dic::stereo

@@ -19,7 +19,7 @@ constexpr double kFromMedian = 1.4826;
 
 /// What is common to the distances of some points: a polynomial fitted with weights that leave out what is
 /// far from it; a constant if there are few.
-DIC_INTERNAL_API CommonDistance common_distance(std::span<const EpipolarSample> samples);
+CommonDistance common_distance(std::span<const EpipolarSample> samples);
 
 /// Sets the status of points whose distance differs from what is common to all points, a polynomial of
 /// degree 4 over the image (how the calibration is off), by more than noise explains. Neighbours that
