@@ -6,21 +6,13 @@
 
 namespace dic::camera {
 
-Mapped distort(const Lens& l, Point ideal) {
-  const double a = (ideal.x - l.cx) / l.fx, b = (ideal.y - l.cy) / l.fy, r2 = a * a + b * b;
-  const double above = 1 + r2 * (l.k1 + r2 * (l.k2 + r2 * l.k3));
-  const double below = 1 + r2 * (l.k4 + r2 * (l.k5 + r2 * l.k6));
-  const double q = above / below;
-  const double slope_above = l.k1 + r2 * (2 * l.k2 + r2 * 3 * l.k3);
-  const double slope_below = l.k4 + r2 * (2 * l.k5 + r2 * 3 * l.k6);
-  const double dq = 2 * (slope_above - q * slope_below) / below;  // dq/da = a dq, dq/db = b dq
-  const double seen_a = a * q + 2 * l.p1 * a * b + l.p2 * (r2 + 2 * a * a);
-  const double seen_b = b * q + l.p1 * (r2 + 2 * b * b) + 2 * l.p2 * a * b;
-  const double aa = q + a * a * dq + 2 * l.p1 * b + 6 * l.p2 * a;
-  const double ab = a * b * dq + 2 * l.p1 * a + 2 * l.p2 * b;
-  const double bb = q + b * b * dq + 6 * l.p1 * b + 2 * l.p2 * a;
-  return {{l.fx * seen_a + l.skew * seen_b + l.cx, l.fy * seen_b + l.cy},
-          {aa + ab * l.skew / l.fx, (ab * l.fx + bb * l.skew) / l.fy, ab * l.fy / l.fx, bb}};
+stereo::LensTerms terms_of(const Lens& l) {
+  return {l.fx, l.fy, l.cx, l.cy, l.k1, l.k2, l.p1, l.p2, l.k3, l.k4, l.k5, l.k6, l.skew};
+}
+
+Mapped distort(const Lens& lens, Point ideal) {
+  const stereo::SeenPixel seen = stereo::distorted(terms_of(lens), ideal.x, ideal.y);
+  return {{seen.x, seen.y}, {seen.slope(0, 0), seen.slope(0, 1), seen.slope(1, 0), seen.slope(1, 1)}};
 }
 
 std::optional<Point> undistort(const Lens& lens, Point seen) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <dic/camera.hpp>
+#include <dic/shared/two_cameras.hpp>
 #include <optional>
 
 namespace dic::camera {
@@ -39,6 +40,9 @@ struct Mapped {
   Point point;
   Jacobian jacobian;
 };
+
+/// The parameters of a lens for the formulas of dic/shared, which the GPU calculates, too.
+stereo::LensTerms terms_of(const Lens& lens);
 
 /// Maps ideal pixels to image pixels.
 Mapped distort(const Lens& lens, Point ideal);
