@@ -4,7 +4,7 @@
 
 #include "common/launch.cuh"
 
-/// What the kernels of coarse scores share: tiles of places and the parts of patterns.
+/// Tiles of places and parts of patterns, which all kernels of coarse scores use.
 namespace dic::kernels::coarse {
 
 constexpr int threads = 128, warps = threads / warp_size;

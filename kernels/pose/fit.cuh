@@ -6,7 +6,7 @@
 #include "common/launch.cuh"
 #include "common/transposed_sum.cuh"
 
-/// What the fits of poses share: grey values, medians and sums of a block.
+/// Grey values, medians and sums of a block, which all fits of poses use.
 namespace dic::kernels::fits {
 
 constexpr int bin_count = 256;  ///< of a byte

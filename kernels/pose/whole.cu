@@ -53,7 +53,7 @@ struct SplineImage {
   }
 };
 
-/// What the first block, which takes the decisions, tells the others.
+/// Orders of the first block, which takes the decisions, to the others.
 struct Orders {
   pose::Warp warp;
   double gain, offset;

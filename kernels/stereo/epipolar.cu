@@ -88,7 +88,7 @@ constexpr int digits = 3, digit_bits = 11, bins = 1 << digit_bits;
 constexpr int quantities = 2;
 constexpr int histogram_threads = 256, most_histogram_blocks = 264;
 
-/// What is known of a median.
+/// State of the search for a median, digit by digit.
 struct Search {
   std::uint32_t prefix;  ///< the digits that are known
   std::uint32_t rank;    ///< its place among the values that begin with them

@@ -109,7 +109,7 @@ std::vector<StereoJob> plan(const StereoJob& job, int processes) {
   return jobs_of(job, files, read_plan(output, files.current()));
 }
 
-/// What a run in a part knew of the correction of its rig.
+/// The correction of the rig that a part found; none if it found none.
 std::optional<RigCorrection> correction_of(const Json& json, const CameraRig& rig) {
   if (json.is_null()) return {};
   RigCorrection correction;

@@ -4,7 +4,7 @@
 #include <dic/shared/surface_points.hpp>
 #include <vector>
 
-/// What the uncertainty of a calibration does to positions.
+/// Standard deviations of positions that come from the uncertainty of a calibration.
 namespace dic::stereo {
 
 /// The covariance of a calibration, factorized for CalibrationTerms.

@@ -17,8 +17,8 @@ struct EpipolarSummary {
 /// Factor from the median deviation of a normal distribution to its standard deviation.
 constexpr double kFromMedian = 1.4826;
 
-/// What is common to the distances of some points: a polynomial fitted with weights that leave out what is
-/// far from it; a constant if there are few.
+/// Fits the polynomial that is common to the distances of some points, with weights that leave out what is
+/// far from it; a constant if the points are few.
 CommonDistance common_distance(std::span<const EpipolarSample> samples);
 
 /// Sets the status of points whose distance differs from what is common to all points, a polynomial of

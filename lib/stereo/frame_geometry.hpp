@@ -12,7 +12,7 @@
 #include "stereo/bend_response.hpp"
 #include "stereo/curved_match.hpp"
 
-/// What is done with every frame after its matches, and the interface of the backends (CPU, CUDA) that do it.
+/// Steps of every frame after its matches, and the interface of the backends (CPU, CUDA) that do them.
 namespace dic::stereo {
 
 /// Subsets in the images of both cameras, for the correlation of the errors of neighbours.

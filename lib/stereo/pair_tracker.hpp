@@ -13,7 +13,7 @@
 #include "core/parallel.hpp"
 #include "track/sequence.hpp"
 
-/// What StereoTracker does, in halves that may overlap.
+/// The steps of StereoTracker, of which those of consecutive pairs may overlap.
 namespace dic::stereo {
 
 class Surface;

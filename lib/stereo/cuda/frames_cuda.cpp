@@ -132,7 +132,7 @@ std::size_t place_bends(void* memory, std::int64_t nodes, BendJob& job) {
   return block.bytes();
 }
 
-/// What all frames have in common, on the device.
+/// Places in a block of memory what all frames have in common. Returns its size in bytes.
 std::size_t place_reference(void* memory, std::int64_t nodes, std::size_t factor, ReferencePoints& points,
                             const double*& calibration, const float*& responses) {
   Block block(memory);

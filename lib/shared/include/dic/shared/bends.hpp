@@ -29,7 +29,7 @@ struct RowSums {
   double u, u_line, u_square, v, v_line, v_square;
 };
 
-/// What the windows of nodes do to the noise of a match, see BendFilter.
+/// Variances that the windows of nodes leave of the noise of a match, see BendFilter.
 struct BendNoise {
   double narrow_variance, wide_variance, difference_variance;
 };

@@ -26,8 +26,8 @@ struct CommonTerms {
   }
 };
 
-/// What is common to the distances, and how much they scatter about it in units of their predicted standard
-/// deviations, at least 1.
+/// The polynomial that is common to the distances, and how much they scatter about it, in units of their
+/// predicted standard deviations, at least 1.
 struct CommonDistance {
   double coefficients[kCommonTerms];
   double scale;

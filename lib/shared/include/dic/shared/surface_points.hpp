@@ -17,8 +17,8 @@ struct Seen {
   DIC_HOST_DEVICE Matrix2 covariance() const { return matrix2(sigma_x * sigma_x, 0, 0, sigma_y * sigma_y); }
 };
 
-/// What the errors of a match share with those of others of one reference subset: the noise of the reference
-/// shifts all by the same motion in the reference.
+/// Part of the errors of a match that all matches of one reference subset share: the noise of the reference
+/// shifts all of them by the same motion in the reference.
 struct SharedNoise {
   Matrix2 map;
   Matrix2 covariance;  ///< covariance of that motion, px^2
@@ -106,7 +106,7 @@ DIC_HOST_DEVICE inline void pack(const Matrix3& m, float* to) {
   to[5] = static_cast<float>(m(1, 2));
 }
 
-/// What later frames need of the points in the references, at every node.
+/// Values of the points in the references that later frames need, at every node.
 struct ReferencePoints {
   const Vector3* position;         ///< mm; NaN where there is none
   const FromPixels* from_px;       ///< mm per px
