@@ -63,7 +63,9 @@ __global__ void __launch_bounds__(warp_size, resident_blocks)
   const bool leads = threadIdx.x == 0;
   const auto count = static_cast<std::uint32_t>(view.pairs);  // 32 bits: registers are scarce
   for (std::uint32_t task = blockIdx.x; task < count; task += gridDim.x) {
-    if (leads) followed.begin(points, search.list[task], search);
+    const std::int32_t i = search.list[task];
+    if (search.starts[i].score == PointStart::kLeftToNeighbours) continue;
+    if (leads) followed.begin(points, i, search);
     __syncwarp();
     pair.take_reference(Followed::at(view.reference, followed.reference), 0, followed.h, followed.w);
     for (bool first = true;; first = false) {

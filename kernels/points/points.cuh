@@ -29,6 +29,10 @@ struct FramePoints {
     return track::own_sigma(result.residual_sd, result.unit_sigma_u, result.unit_sigma_v);
   }
   DIC_HOST_DEVICE bool trackable(Index i) const { return grid.subsets[i].status == Status::ok; }
+  /// True if the loss of a point is a reason to search the whole image.
+  DIC_HOST_DEVICE bool is_missed(Index i) const {
+    return !grid.efforts || grid.efforts[i] == track::Effort::search;
+  }
   DIC_HOST_DEVICE int x(Index i) const { return grid.x[i]; }
   DIC_HOST_DEVICE int y(Index i) const { return grid.y[i]; }
   DIC_HOST_DEVICE Size image() const { return grid.image; }

@@ -51,11 +51,12 @@ __global__ void __launch_bounds__(point_threads)
   for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
     const bool is_lost =
         exists && points.status(i) != Status::ok && points.status(i) != Status::flat && points.trackable(i);
-    const bool has_left = is_lost && !scores.departed_too && track::has_surely_left(points, i);
+    const bool has_left = is_lost && !scores.sought_only && track::has_surely_left(points, i);
     // Other threads may read this status meanwhile: with either value the point is not measured.
     if (has_left) tracked[i].result.status = Status::out_of_image;
     const float score = is_lost ? starts[i].score : -1;
-    const bool selected = is_lost && !has_left && score >= scores.least && score < scores.below;
+    const bool selected = is_lost && !has_left && score >= scores.least && score < scores.below &&
+                          (!scores.sought_only || points.is_missed(i));
     RefineTask task;
     if (selected) task = task_from(i, starts[i], order);
     append_task(selected, task, list);

@@ -42,10 +42,10 @@ __device__ inline FoundDisplacement displacement_at(const PatchPosition& referen
 
 /// Takes the displacement of a peak as start unless its score is lower than that of the start. Equal scores
 /// are taken: a peak that was on the border of the last window is found again, now with all neighbours for
-/// the fit. Returns whether the peak was taken.
+/// the fit. A point that is left to its neighbours takes none. Returns whether the peak was taken.
 __device__ inline bool take_peak(const PatchPosition& reference, const PatchPosition& window,
                                  const Peak& peak, PointStart& start) {
-  if (!peak.found || peak.score < start.score) return false;
+  if (start.score == PointStart::kLeftToNeighbours || !peak.found || peak.score < start.score) return false;
   const auto [u, v] = displacement_at(reference, window, peak);
   start.u = u.whole;
   start.v = v.whole;

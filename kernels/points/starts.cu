@@ -10,7 +10,7 @@ __device__ bool has_left(const FramePoints& last, std::int32_t i) {
 
 __global__ void __launch_bounds__(point_threads)
     start_from_last(const __grid_constant__ FramePoints last, PointStart* starts,
-                    const __grid_constant__ PointList without, std::int32_t* departed) {
+                    const __grid_constant__ PointList without, std::int32_t* counts) {
   for_each_warp_of_points(last.grid.own, [&](std::int32_t i, bool exists) {
     const bool trackable = exists && last.trackable(i);
     const std::int32_t from = trackable && last.tracked ? track::start_source(last, i) : -1;
@@ -19,10 +19,16 @@ __global__ void __launch_bounds__(point_threads)
       const SplitShape shape = split(track::predicted_shape(last, from, i));
       start = {shape.u, shape.v, shape.rest, -1};
     }
-    if (trackable && from < 0) append(without, i);
-    if (trackable && has_left(last, i)) {
-      count_up(departed);
-      if (from < 0) count_up(departed + 1);
+    const bool is_left = trackable && last.tracked && from < 0 && !last.is_missed(i);
+    if (is_left) {
+      start.score = PointStart::kLeftToNeighbours;
+      count_up(counts + 2);
+    } else if (trackable) {
+      if (from < 0) append(without, i);
+      if (has_left(last, i)) {
+        count_up(counts);
+        if (from < 0) count_up(counts + 1);
+      }
     }
     store_together(starts, exists ? i : -1, start);
   });
@@ -32,6 +38,14 @@ __global__ void __launch_bounds__(point_threads)
     mark_lost(const track::MaterialPoint* material, std::int64_t count, PreparedSubset* subsets) {
   for_each_point(count, [&](std::int32_t i) {
     if (material[i].status != Status::ok) subsets[i].status = material[i].status;
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    give_up_effortless(const track::Effort* efforts, std::int64_t count, PreparedSubset* subsets) {
+  for_each_point(count, [&](std::int32_t i) {
+    if (efforts[i] == track::Effort::none && subsets[i].status == Status::ok)
+      subsets[i].status = Status::low_correlation;
   });
 }
 
@@ -91,7 +105,7 @@ __global__ void __launch_bounds__(point_threads)
     list_lost(const __grid_constant__ FramePoints last, const PointStart* starts, float least,
               const __grid_constant__ PointList lost, std::int32_t* departed) {
   for_each_point(last.grid.own, [&](std::int32_t i) {
-    if (!last.trackable(i) || starts[i].score >= least) return;
+    if (!last.trackable(i) || starts[i].score >= least || !last.is_missed(i)) return;
     append(lost, i);
     if (has_left(last, i)) count_up(departed);
   });
@@ -100,20 +114,21 @@ __global__ void __launch_bounds__(point_threads)
 __global__ void __launch_bounds__(point_threads)
     keep_better(std::int64_t n, const PointStart* others, PointStart* starts) {
   for_each_point(n, [&](std::int32_t i) {
-    if (others[i].score > starts[i].score) starts[i] = others[i];
+    if (others[i].score > starts[i].score && starts[i].score != PointStart::kLeftToNeighbours)
+      starts[i] = others[i];
   });
 }
 
 }  // namespace
 
 void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
-                             const PointList& without, std::int32_t* departed, StreamHandle stream) {
+                             const PointList& without, std::int32_t* counts, StreamHandle stream) {
   clear(without.count, stream);
-  fill(departed, 0, 2 * sizeof(*departed), stream);
+  fill(counts, 0, 3 * sizeof(*counts), stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
   start_from_last<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, last}, starts, without,
-                                                                             departed);
+                                                                             counts);
   check_launch(describe_points("starts from the frame before", n));
 }
 
@@ -122,6 +137,13 @@ void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, 
   if (count == 0) return;
   mark_lost<<<grid_size(count, point_threads), point_threads, 0, stream>>>(material, count, subsets);
   check_launch(describe_points("marking lost points", count));
+}
+
+void launch_give_up_effortless(const GridPoints& points, PreparedSubset* subsets, StreamHandle stream) {
+  const std::int64_t n = points.count;
+  if (n == 0) return;
+  give_up_effortless<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points.efforts, n, subsets);
+  check_launch(describe_points("giving up points without effort", n));
 }
 
 void launch_starts_from_field(const GridPoints& points, const IndexList& list,

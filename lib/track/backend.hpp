@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <dic/image.hpp>
+#include <dic/shared/effort.hpp>
 #include <dic/track.hpp>
 #include <functional>
 #include <memory>
@@ -93,13 +94,6 @@ class Measurement {
 /// Returns the frame that is measured next if it has arrived already, else null.
 using NextFrame = std::function<std::shared_ptr<const Frame>()>;
 
-/// Effort: how much is done to find a point.
-enum class Effort : std::uint8_t {
-  none,        ///< the point is lost
-  neighbours,  ///< it may be found beside others; its loss causes no search of whole images
-  search       ///< everything
-};
-
 /// The image that frames are compared with: the reference, or a later frame that took its place.
 class ActiveReference {
  public:
@@ -117,8 +111,8 @@ class ActiveReference {
   /// Takes the result of the last call of another reference, of the same points, as that of its own. Returns
   /// false if that is impossible.
   virtual bool start_from(const ActiveReference&) { return false; }
-  /// Limits the effort for each point in all frames to come. A backend may ignore it: it saves time only.
-  virtual void limit_effort(std::span<const Effort>) {}
+  /// Limits the effort for each point in all frames to come. efforts: by point.
+  virtual void limit_effort(std::span<const Effort> efforts) = 0;
 };
 
 /// Measures the points of one sequence on a kind of device.

@@ -56,7 +56,7 @@ struct Frame {
   DeviceArray<Status> status{state.point_at.size(), stream};
   DeviceArray<std::int16_t> iterations{state.point_at.size(), stream};
   DeviceList first{state.tracked.size(), stream}, second{state.tracked.size(), stream};
-  DeviceArray<std::int32_t> departed{2, stream};
+  DeviceArray<std::int32_t> counts{3, stream};
 
   explicit Frame(const PointsState& s) : state(s) {}
 
@@ -88,7 +88,7 @@ void add_starts(const Collect& collect, const std::shared_ptr<const Frame>& fram
   constexpr int radius = PointsState::radius, range = 2;
   collect("starts from last", [=] {
     kernels::launch_starts_from_last(points, frame->tracked.data(), frame->other_starts.data(),
-                                     frame->first.list(), frame->departed.data(), handle);
+                                     frame->first.list(), frame->counts.data(), handle);
   });
   collect("split", [=] {
     kernels::launch_split_subsets(points, nullptr, frame->count, radius, frame->first.list(),
@@ -105,7 +105,7 @@ void add_starts(const Collect& collect, const std::shared_ptr<const Frame>& fram
   });
   collect("count lost", [=] {
     kernels::launch_list_lost_starts(points, frame->tracked.data(), frame->starts.data(), 0.5f,
-                                     frame->first.list(), frame->departed.data(), handle);
+                                     frame->first.list(), frame->counts.data(), handle);
   });
 }
 

@@ -95,20 +95,25 @@ TEST_F(Points, SelectARungOfStarts) {
     for (TrackedPoint& point : s.tracked)
       if (point.result.status != Status::ok && s.chance(0.3)) point.result.status = Status::flat;
     const DeviceArray<PointStart> starts(s.starts, stream);
+    const std::vector<track::Effort> efforts = some_efforts(s);
+    const DeviceArray<track::Effort> device_efforts(efforts, stream);
+    GridPoints points = device.points;
+    points.efforts = device_efforts.data();
     for (const kernels::ScoreRange scores :
          {kernels::ScoreRange{0.3f, 0.7f}, kernels::ScoreRange{-any, any, true}})
       for (const int order : {0, 1, 2}) {
         const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
         const DeviceArray<RefineTask> tasks(s.count(), stream);
         const DeviceArray<std::int32_t> count(1, stream);
-        kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), scores, order,
+        kernels::launch_tasks_from_starts(points, tracked.data(), starts.data(), scores, order,
                                           {tasks.data(), count.data()}, stream.handle());
         std::vector<RefineTask> want;
         std::vector<TrackedPoint> want_tracked = s.tracked;
         for (int i = 0; i < s.count(); ++i) {
           const float score = s.starts[i].score;
           if (measured(s, i) || s.tracked[i].result.status == Status::flat || !trackable(s, i)) continue;
-          if (!scores.departed_too && naive_has_left(s, i)) {
+          if (scores.sought_only && efforts[i] != track::Effort::search) continue;
+          if (!scores.sought_only && naive_has_left(s, i)) {
             want_tracked[i].result.status = Status::out_of_image;
             ++left_in_all;
           } else if (score >= scores.least && score < scores.below) {
@@ -117,7 +122,7 @@ TEST_F(Points, SelectARungOfStarts) {
         }
         EXPECT_TRUE(same_bytes(sorted(tasks, count, stream), want)) << "order " << order;
         EXPECT_TRUE(same_bytes(tracked.values(stream), want_tracked));
-        kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), scores, order,
+        kernels::launch_tasks_from_starts(points, tracked.data(), starts.data(), scores, order,
                                           {nullptr, count.data()}, stream.handle());
         EXPECT_EQ(count.value(stream), std::ssize(want)) << "order " << order;
       }
@@ -356,13 +361,13 @@ TEST_F(Points, OfAShareAreTreatedAsAmongAll) {
       const DeviceArray<PointStart> from_last(s.count(), stream);
       const DeviceList without(s.count(), stream), whole(s.count(), stream), cut(s.count(), stream),
           lost(s.count(), stream);
-      const DeviceArray<std::int32_t> departed(3, stream);
+      const DeviceArray<std::int32_t> counts(4, stream);
       kernels::launch_starts_from_last(points, tracked.data(), from_last.data(), without.list(),
-                                       departed.data(), stream.handle());
+                                       counts.data(), stream.handle());
       kernels::launch_split_subsets(points, nullptr, s.count(), PointsState::radius, whole.list(), cut.list(),
                                     stream.handle());
       kernels::launch_list_lost_starts(points, tracked.data(), starts.data(), 0.5f, lost.list(),
-                                       departed.data() + 2, stream.handle());
+                                       counts.data() + 3, stream.handle());
       for (const DeviceList* list : {&without, &whole, &cut, &lost})
         lists[all].push_back(list->sorted(stream));
       const DeviceArray<RefineTask> tasks(s.count(), stream);

@@ -12,6 +12,7 @@ namespace {
 using kernels::PointStart;
 using kernels::Stream;
 using kernels::TrackedPoint;
+using track::Effort;
 using track::MaterialPoint;
 
 /// Lets some lost points have left the image.
@@ -27,26 +28,37 @@ TEST_F(Points, StartWhereTheyWere) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     let_some_leave(s);
     const DeviceArray<TrackedPoint> last(s.tracked, stream);
-    const DeviceArray<PointStart> starts(s.count(), stream);
-    const DeviceList without(s.count(), stream);
-    const DeviceArray<std::int32_t> departed(2, stream);
-    kernels::launch_starts_from_last(device.points, last.data(), starts.data(), without.list(),
-                                     departed.data(), stream.handle());
-    const auto got = starts.values(stream);
-    List want, want_departed(2);
-    for (int i = 0; i < s.count(); ++i) {
-      const int from = measured(s, i) ? i : naive_best_neighbour(s, i);
-      ASSERT_EQ(got[i].score, -1);
-      if (trackable(s, i) && from >= 0)
-        ASSERT_NO_FATAL_FAILURE(expect_start(s, got[i].u, got[i].v, got[i].shape, from, i));
-      else
-        ASSERT_TRUE(same_bytes<PointStart>({got[i]}, {PointStart{}}));
-      if (trackable(s, i) && from < 0) want.push_back(i);
-      if (had_left(s, i)) ++want_departed[from < 0 ? 1 : 0];
+    const std::vector<Effort> efforts = some_efforts(s);
+    const DeviceArray<Effort> device_efforts(efforts, stream);
+    for (const bool is_limited : {false, true}) {
+      kernels::GridPoints points = device.points;
+      points.efforts = is_limited ? device_efforts.data() : nullptr;
+      const DeviceArray<PointStart> starts(s.count(), stream);
+      const DeviceList without(s.count(), stream);
+      const DeviceArray<std::int32_t> counts(3, stream);
+      kernels::launch_starts_from_last(points, last.data(), starts.data(), without.list(), counts.data(),
+                                       stream.handle());
+      const auto got = starts.values(stream);
+      List want, want_counts(3);
+      for (int i = 0; i < s.count(); ++i) {
+        const int from = measured(s, i) ? i : naive_best_neighbour(s, i);
+        const bool is_left = is_limited && trackable(s, i) && from < 0 && efforts[i] != Effort::search;
+        ASSERT_EQ(got[i].score, is_left ? PointStart::kLeftToNeighbours : -1);
+        if (is_left) {
+          ++want_counts[2];
+          continue;
+        }
+        if (trackable(s, i) && from >= 0)
+          ASSERT_NO_FATAL_FAILURE(expect_start(s, got[i].u, got[i].v, got[i].shape, from, i));
+        else
+          ASSERT_TRUE(same_bytes<PointStart>({got[i]}, {PointStart{}}));
+        if (trackable(s, i) && from < 0) want.push_back(i);
+        if (had_left(s, i)) ++want_counts[from < 0 ? 1 : 0];
+      }
+      EXPECT_EQ(without.sorted(stream), want);
+      want_counts[0] += want_counts[1];
+      EXPECT_EQ(counts.values(stream), want_counts);
     }
-    EXPECT_EQ(without.sorted(stream), want);
-    want_departed[0] += want_departed[1];
-    EXPECT_EQ(departed.values(stream), want_departed);
   });
 }
 
@@ -54,10 +66,13 @@ TEST_F(Points, StartAtZeroInTheFirstFrame) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const DeviceArray<PointStart> starts(s.count(), stream);
     const DeviceList without(s.count(), stream);
-    const DeviceArray<std::int32_t> departed(2, stream);
-    kernels::launch_starts_from_last(device.points, nullptr, starts.data(), without.list(), departed.data(),
+    const DeviceArray<std::int32_t> counts(3, stream);
+    const DeviceArray<Effort> efforts(some_efforts(s), stream);
+    kernels::GridPoints points = device.points;
+    points.efforts = efforts.data();  // nothing is left to neighbours, of which no motion is known
+    kernels::launch_starts_from_last(points, nullptr, starts.data(), without.list(), counts.data(),
                                      stream.handle());
-    EXPECT_EQ(departed.values(stream), List(2));
+    EXPECT_EQ(counts.values(stream), List(3));
     EXPECT_TRUE(same_bytes(starts.values(stream), std::vector<PointStart>(s.count())));
     List want;
     for (int i = 0; i < s.count(); ++i)
@@ -128,6 +143,20 @@ TEST_F(Points, ThatWereLostBeforeAreMarked) {
     kernels::launch_mark_lost(device_material.data(), s.count(), device.subsets.data(), stream.handle());
     const auto got = device.subsets.values(stream);
     for (int i = 0; i < s.count(); ++i) ASSERT_EQ(got[i].status, want[i].status);
+  });
+}
+
+TEST_F(Points, WithoutEffortAreGivenUp) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const std::vector<Effort> efforts = some_efforts(s);
+    const DeviceArray<Effort> device_efforts(efforts, stream);
+    kernels::GridPoints points = device.points;
+    points.efforts = device_efforts.data();
+    kernels::launch_give_up_effortless(points, device.subsets.data(), stream.handle());
+    const auto got = device.subsets.values(stream);
+    for (int i = 0; i < s.count(); ++i)
+      ASSERT_EQ(got[i].status, trackable(s, i) && efforts[i] == Effort::none ? Status::low_correlation
+                                                                             : s.subsets[i].status);
   });
 }
 
@@ -213,6 +242,7 @@ TEST_F(Points, TakeBetterPeaksAndFollowThem) {
       offsets.push_back({beyond ? 1.8 : s.uniform(-0.6, 0.6), beyond ? -1.9 : s.uniform(-0.6, 0.6)});
       peaks.push_back(peak_at(s, offsets.back()[0], offsets.back()[1]));
       for (double& offset : offsets.back()) offset = std::clamp(offset, -1.0, 1.0);
+      if (s.chance(0.1)) s.starts[i].score = PointStart::kLeftToNeighbours;
       subsets.push_back({0, s.integer(0, 1000), s.integer(0, 1000)});
       placed.push_back({0, subsets.back().x + s.integer(-40, 40), subsets.back().y + s.integer(-40, 40)});
     }
@@ -231,7 +261,8 @@ TEST_F(Points, TakeBetterPeaksAndFollowThem) {
       for (int k = 0; k < n; ++k) {
         const int i = some[k];
         const PointStart& before = s.starts[i];
-        if (!peaks[k].found || peaks[k].score < before.score) continue;
+        const bool is_left = before.score == PointStart::kLeftToNeighbours;
+        if (is_left || !peaks[k].found || peaks[k].score < before.score) continue;
         const double u = placed[k].x - subsets[k].x + peaks[k].dx + offsets[k][0];
         const double v = placed[k].y - subsets[k].y + peaks[k].dy + offsets[k][1];
         ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, u, 1e-5);
@@ -345,7 +376,8 @@ TEST_F(Points, PeaksAreFollowedAsFarAsAsked) {
     if (s.subsets[i].weighted || s.subsets[i].status != Status::ok) continue;
     some.push_back(i);
     PointStart& start = s.starts[i];
-    start.u = MovedNoise::u + s.integer(-9, 9), start.v = MovedNoise::v + s.integer(-9, 9), start.score = -1;
+    start.u = MovedNoise::u + s.integer(-9, 9), start.v = MovedNoise::v + s.integer(-9, 9);
+    start.score = s.chance(0.1) ? PointStart::kLeftToNeighbours : -1;
   }
   const auto n = static_cast<std::int64_t>(some.size());
   const DeviceArray<std::int32_t> list(some, stream);
@@ -377,6 +409,10 @@ TEST_F(Points, PeaksAreFollowedAsFarAsAsked) {
       int moved = 0;
       for (const int i : some) {
         const PointStart& before = s.starts[i];
+        if (before.score == PointStart::kLeftToNeighbours) {
+          ASSERT_TRUE(same_bytes<PointStart>({got[i]}, {before})) << i;
+          continue;
+        }
         const auto want = naive_follow(
             images, s.subsets[i],
             {before.u + double{before.shape.u[0]}, before.v + double{before.shape.v[0]}, -1}, steps);
@@ -395,29 +431,40 @@ TEST_F(Points, LostStartsAreListedAndBetterOnesKept) {
     const DeviceArray<PointStart> starts(s.starts, stream);
     let_some_leave(s);
     const DeviceArray<TrackedPoint> last(s.tracked, stream);
-    List want;
-    std::int32_t want_departed = 0;
-    for (int i = 0; i < s.count(); ++i) {
-      if (!trackable(s, i) || s.starts[i].score >= 0.5f) continue;
-      want.push_back(i);
-      want_departed += had_left(s, i);
-    }
-    for (const bool has_last : {true, false}) {
-      const DeviceList lost(s.count(), stream);
-      const DeviceArray<std::int32_t> departed(1, stream);
-      kernels::launch_list_lost_starts(device.points, has_last ? last.data() : nullptr, starts.data(), 0.5f,
-                                       lost.list(), departed.data(), stream.handle());
-      ASSERT_EQ(lost.sorted(stream), want);
-      ASSERT_EQ(departed.value(stream), has_last ? want_departed : 0);
+    const std::vector<Effort> efforts = some_efforts(s);
+    const DeviceArray<Effort> device_efforts(efforts, stream);
+    for (const bool is_limited : {false, true}) {
+      kernels::GridPoints points = device.points;
+      points.efforts = is_limited ? device_efforts.data() : nullptr;
+      List want;
+      std::int32_t want_departed = 0;
+      for (int i = 0; i < s.count(); ++i) {
+        if (!trackable(s, i) || s.starts[i].score >= 0.5f) continue;
+        if (is_limited && efforts[i] != Effort::search) continue;
+        want.push_back(i);
+        want_departed += had_left(s, i);
+      }
+      for (const bool has_last : {true, false}) {
+        const DeviceList lost(s.count(), stream);
+        const DeviceArray<std::int32_t> departed(1, stream);
+        kernels::launch_list_lost_starts(points, has_last ? last.data() : nullptr, starts.data(), 0.5f,
+                                         lost.list(), departed.data(), stream.handle());
+        ASSERT_EQ(lost.sorted(stream), want);
+        ASSERT_EQ(departed.value(stream), has_last ? want_departed : 0);
+      }
     }
 
+    for (PointStart& start : s.starts)
+      if (s.chance(0.1)) start.score = PointStart::kLeftToNeighbours;
+    const DeviceArray<PointStart> own(s.starts, stream);
     std::vector<PointStart> others = s.starts, best = s.starts;
     for (PointStart& other : others) other.u += 100, other.score = static_cast<float>(s.uniform(-1, 1));
     for (int i = 0; i < s.count(); ++i)
-      if (others[i].score > best[i].score) best[i] = others[i];
+      if (others[i].score > best[i].score && best[i].score != PointStart::kLeftToNeighbours)
+        best[i] = others[i];
     const DeviceArray<PointStart> device_others(others, stream);
-    kernels::launch_keep_better_starts(s.count(), device_others.data(), starts.data(), stream.handle());
-    EXPECT_TRUE(same_bytes(starts.values(stream), best));
+    kernels::launch_keep_better_starts(s.count(), device_others.data(), own.data(), stream.handle());
+    EXPECT_TRUE(same_bytes(own.values(stream), best));
   });
 }
 

@@ -55,6 +55,13 @@ inline void expect_start(const PointsState& s, std::int32_t u, std::int32_t v, c
   expect_continued(shape.v, v, from.result.shape.v, from.v, dx, dy);
 }
 
+/// Efforts of all kinds, by point.
+inline std::vector<track::Effort> some_efforts(PointsState& s) {
+  std::vector<track::Effort> efforts(static_cast<std::size_t>(s.count()));
+  for (track::Effort& effort : efforts) effort = static_cast<track::Effort>(s.integer(0, 2));
+  return efforts;
+}
+
 inline bool trackable(const PointsState& s, int i) { return s.subsets[i].status == Status::ok; }
 inline bool measured(const PointsState& s, int i) { return s.tracked[i].result.status == Status::ok; }
 inline float zncc(const PointsState& s, int i) { return s.tracked[i].result.zncc; }

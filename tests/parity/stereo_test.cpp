@@ -192,6 +192,82 @@ TEST_F(Tracking, OfTwoCamerasAgreesWithTheCpu) {
   }
 }
 
+/// Both devices give up the same points, on a dome of which the cameras see different parts: points that only
+/// one of them sees, and points that turn away.
+TEST_F(Tracking, OfARoundBodyGivesUpThePointsThatTheCpuGivesUp) {
+  StereoSynthOptions synth = specimen(SurfaceKind::dome);
+  synth.surface.radius_mm = 60;
+  synth.motion.translation_mm = {3, -2, 4};
+  const StereoScene scene(synth);
+  StereoOptions options;
+  options.track.refine.subset = 21;
+  options.track.step = 5;
+  const auto frames_on = [&](const std::string& device) {
+    options.track.device = device;
+    StereoTracker tracker(options, synth.rig, scene.frame(0, 0), scene.frame(1, 0));
+    std::vector<StereoFrame> frames{tracker.reference()};
+    for (const int k : {1, 2, 0, 2}) frames.push_back(tracker.track(scene.frame(0, k), scene.frame(1, k)));
+    return frames;
+  };
+  const auto cpu = frames_on("cpu"), gpu = frames_on("cuda");
+  for (std::size_t f = 0; f < cpu.size(); ++f) {
+    const auto counts = cpu[f].field.counts();
+    EXPECT_GT(counts[static_cast<int>(Status::ok)], 500) << f;
+    EXPECT_GT(counts[static_cast<int>(Status::low_correlation)], 200) << f;
+    std::int64_t different = 0;
+    for (std::size_t k = 0; k < cpu[f].field.status.size(); ++k)
+      different += cpu[f].field.status[k] != gpu[f].field.status[k];
+    EXPECT_LE(different, 20) << "frame " << f;
+  }
+}
+
+/// A GPU leaves out the points, or leaves them to their neighbours, that a CPU does.
+TEST_F(Tracking, LimitsTheEffortAsTheCpu) {
+  const StereoSynthOptions synth = specimen(SurfaceKind::plane);
+  const StereoScene scene(synth);
+  const Image reference = scene.frame(0, 0);
+  const auto fields_on = [&](const std::string& device, bool starts_from_other) {
+    TrackOptions options;
+    options.refine.subset = 21;
+    options.step = 5;
+    options.device = device;
+    track::Sequence sequence(options, reference.view(), {});
+    const Grid& grid = sequence.grid();
+    std::vector<track::Effort> efforts(static_cast<std::size_t>(grid.nodes()), track::Effort::search);
+    for (std::size_t k = 0; k < efforts.size(); ++k) {
+      const int column = static_cast<int>(k % static_cast<std::size_t>(grid.nx));
+      if (column < grid.nx / 2)
+        efforts[k] = column < grid.nx / 4 ? track::Effort::none : track::Effort::neighbours;
+    }
+    const auto measured = [&](track::Sequence& by, const Image& image) {
+      return by.measure(by.take(image.view()), {})->fetch().field;
+    };
+    track::Sequence other(options, reference.view(), {});
+    std::vector<Field> fields;
+    if (starts_from_other) {
+      measured(other, scene.frame(1, 0));
+      sequence.start_from(other);
+    }
+    sequence.limit_effort(efforts);
+    for (const int k : {0, 1, 2}) fields.push_back(measured(sequence, scene.frame(1, k)));
+    // Points that were found left the image meanwhile, or everything was lost.
+    fields.push_back(measured(sequence, Image(reference.size(), reference.type())));
+    fields.push_back(measured(sequence, scene.frame(1, 1)));
+    return fields;
+  };
+  for (const bool starts_from_other : {false, true}) {
+    const auto cpu = fields_on("cpu", starts_from_other), gpu = fields_on("cuda", starts_from_other);
+    for (std::size_t f = 0; f < cpu.size(); ++f) {
+      std::int64_t different = 0;
+      for (std::size_t k = 0; k < cpu[f].status.size(); ++k)
+        different += cpu[f].status[k] != gpu[f].status[k];
+      EXPECT_LE(different, 5) << "frame " << f << (starts_from_other ? " with" : " without") << " starts";
+    }
+    EXPECT_GT(cpu[1].counts()[static_cast<int>(Status::ok)], 1500);
+    EXPECT_EQ(cpu[3].counts()[static_cast<int>(Status::ok)], 0);
+  }
+}
+
 /// A stream overlaps pairs and gives the bits of the tracker.
 TEST_F(Tracking, OfAStreamIsThatOfTheTracker) {
   const StereoSynthOptions synth = specimen(SurfaceKind::plane);

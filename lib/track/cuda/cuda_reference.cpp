@@ -102,6 +102,34 @@ std::unique_ptr<Measurement> CudaReference::measure(std::shared_ptr<const Frame>
   return std::make_unique<CudaMeasurement>(first.device().index, field, on_first, std::move(queued));
 }
 
+bool CudaReference::start_from(const ActiveReference& other) {
+  const auto* of_gpus = dynamic_cast<const CudaReference*>(&other);
+  if (!of_gpus || !of_gpus->measured_before_ || of_gpus->context_.points().size() != context_.points().size())
+    return false;
+  const GpuGroup& sources = of_gpus->context_.gpus();
+  for (int rank = 0; rank < context_.gpus().size(); ++rank) {
+    GpuContext& gpu = context_.gpus()[rank];
+    const kernels::DeviceScope scope(gpu.device().index);
+    for (int source = 0; source < sources.size(); ++source) {
+      gpu.stream().wait(sources[source].refinement().finished);
+      references_[rank]->start_from(*of_gpus->references_[source], gpu.stream());
+    }
+  }
+  measured_before_ = true;
+  return true;
+}
+
+void CudaReference::limit_effort(std::span<const Effort> efforts) {
+  lookahead_.forget();
+  for (int rank = 0; rank < context_.gpus().size(); ++rank) {
+    GpuContext& gpu = context_.gpus()[rank];
+    const kernels::DeviceScope scope(gpu.device().index);
+    context_.fields().wait_until_made(gpu.stream());  // the last frame's field reads the subsets
+    references_[rank]->limit_effort(efforts, gpu.stream());
+    gpu.search().forget_listed();
+  }
+}
+
 /// Does the steps of one frame on one GPU.
 void CudaReference::measure_on(int rank, const QueuedFrame& queued_frame) {
   const GpuFrame& frame = queued_frame.frames[rank];

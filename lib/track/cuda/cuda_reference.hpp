@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -24,6 +25,8 @@ class CudaReference final : public ActiveReference {
   bool surely_found() const override { return surely_found_; }
   std::unique_ptr<Measurement> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                        const NextFrame& next) override;
+  bool start_from(const ActiveReference& other) override;
+  void limit_effort(std::span<const Effort> efforts) override;
 
  private:
   /// A frame whose work is being queued.

@@ -92,10 +92,24 @@ void DeviceReference::prepare(const RefineOptions& options, const kernels::Strea
   points_.subsets = all.prepared;
 }
 
+void DeviceReference::limit_effort(std::span<const Effort> efforts, const kernels::Stream& stream) {
+  efforts_.assign(efforts.begin(), efforts.end());
+  points_.efforts = uploaded(memory_->efforts, efforts_, stream);
+  kernels::launch_give_up_effortless(points_, subsets().prepared, stream.handle());
+}
+
 void DeviceReference::continue_from(const DeviceReference& before, const kernels::Stream& stream) {
-  const kernels::PointRange& known = before.points_.known;
-  kernels::copy_between(tracked() + known.first, before.tracked() + known.first,
-                        known.count() * sizeof(kernels::TrackedPoint), stream.handle());
+  take_motion(before, before.points_.known, stream);
+}
+
+void DeviceReference::start_from(const DeviceReference& other, const kernels::Stream& stream) {
+  take_motion(other, other.points_.own, stream);
+}
+
+void DeviceReference::take_motion(const DeviceReference& from, const kernels::PointRange& points,
+                                  const kernels::Stream& stream) {
+  kernels::copy_between(tracked() + points.first, from.tracked() + points.first,
+                        points.count() * sizeof(kernels::TrackedPoint), stream.handle());
 }
 
 CoarseReference& DeviceReference::coarse(core::ThreadPool& pool, const kernels::Stream& stream) {

@@ -6,6 +6,8 @@
 #include <dic/kernels/refine.hpp>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "core/object_pool.hpp"
 #include "track/backend.hpp"
@@ -49,7 +51,7 @@ class DevicePoints {
 /// Memory of a DeviceReference.
 struct ReferenceMemory {
   PlanesMemory planes;
-  kernels::DeviceBuffer roi, centres, material, subsets, matrices;
+  kernels::DeviceBuffer roi, centres, material, subsets, matrices, efforts;
   kernels::DeviceBuffer tracked[2];  ///< TrackedPoint of this frame and of the last one, alternating
   CoarseMemory coarse;
 };
@@ -78,8 +80,14 @@ class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
     points_.own = own;
     points_.known = known;
   }
+  /// See ActiveReference::limit_effort.
+  void limit_effort(std::span<const Effort> efforts, const kernels::Stream& stream);
+  /// Efforts by point; empty: everything.
+  std::span<const Effort> efforts() const { return efforts_; }
   /// Takes over the last motion of the known points from the active reference before this one.
   void continue_from(const DeviceReference& before, const kernels::Stream& stream);
+  /// Takes over the last motion of the own points of another reference of the same points.
+  void start_from(const DeviceReference& other, const kernels::Stream& stream);
   /// Begins a new frame: tracked() then returns its memory.
   void begin_frame() { memory_of_frame_ = 1 - memory_of_frame_; }
   /// The points of the frame that is being measured, or was measured last.
@@ -91,6 +99,8 @@ class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
   kernels::TrackedPoint* tracked_in(int index) const {
     return static_cast<kernels::TrackedPoint*>(memory_->tracked[index].data());
   }
+  void take_motion(const DeviceReference& from, const kernels::PointRange& points,
+                   const kernels::Stream& stream);
   void move(const DevicePoints& points, const PositionsMemory& positions, const kernels::Stream& stream);
   void prepare(const RefineOptions& options, const kernels::Stream& stream);
 
@@ -101,6 +111,7 @@ class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
   ImageView roi_on_host_;  ///< empty = everywhere, or the ROI has moved with the points
   ReferenceImage image_;
   kernels::GridPoints points_;
+  std::vector<Effort> efforts_;
   const MaterialPoint* material_ = nullptr;
   int memory_of_frame_ = 0;
 };

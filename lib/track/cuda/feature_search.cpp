@@ -9,13 +9,17 @@ struct HostPoints {
   const PointNodes& points;
   const std::vector<kernels::TrackedPoint>& tracked;
   const std::vector<kernels::PreparedSubset>& subsets;
+  std::span<const Effort> efforts;
 
   Status status(Index i) const { return tracked[i].result.status; }
   float zncc(Index i) const { return tracked[i].result.zncc; }
   ShapeParameters shape(Index i) const {
     return kernels::joined(tracked[i].u, tracked[i].v, tracked[i].result.shape);
   }
-  bool trackable(Index i) const { return subsets[i].status == Status::ok; }
+  /// True if a point can be looked for, and is worth a search by features.
+  bool trackable(Index i) const {
+    return subsets[i].status == Status::ok && (efforts.empty() || efforts[i] == Effort::search);
+  }
   int x(Index i) const { return subsets[i].x; }
   int y(Index i) const { return subsets[i].y; }
   template <typename Visit>
@@ -43,8 +47,9 @@ void FeatureSearch::fetch_points(const GpuFrame& frame) {
   stream.synchronize("the refinement");
 }
 
-void FeatureSearch::find_lost(const RefineOptions& options, Size image) {
-  lost_ = lost_points(HostPoints{points_, tracked_, subsets_}, points_.size(), options.subset / 2, image);
+void FeatureSearch::find_lost(const RefineOptions& options, const GpuFrame& frame) {
+  lost_ = lost_points(HostPoints{points_, tracked_, subsets_, frame.reference.efforts()}, points_.size(),
+                      options.subset / 2, frame.current.image.size());
 }
 
 void FeatureSearch::find_starts(const RefineOptions& options, const GpuFrame& frame, Stretch stretch) {

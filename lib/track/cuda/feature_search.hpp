@@ -24,7 +24,7 @@ class FeatureSearch {
   /// Brings the own points of a GPU to the host. Waits for it.
   void fetch_points(const GpuFrame& frame);
   /// Finds the lost points after all GPUs have brought theirs. Called only for the first GPU.
-  void find_lost(const RefineOptions& options, Size image);
+  void find_lost(const RefineOptions& options, const GpuFrame& frame);
   /// Number of lost points in view, see LostPoints::in_view.
   std::int64_t in_view() const { return lost_.in_view; }
   /// Forgets the images of the frame before. Called only for the first GPU.

@@ -27,6 +27,7 @@ class PointLists {
     dropped,        ///< points of islands that were given up
     departed,       ///< count only: points that left the image in the last frame
     departed_unpredicted,  ///< count only: those among them without a prediction
+    left_to_neighbours,    ///< count only: points that only their neighbours may find
     departed_lost,         ///< count only: those among them that were not found
     names
   };

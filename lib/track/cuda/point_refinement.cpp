@@ -109,7 +109,7 @@ std::int64_t PointRefinement::lost_in_view() {
   team.barrier();
   features.fetch_points(frame_);
   team.barrier();
-  if (first) features.find_lost(options_, frame_.current.image.size());
+  if (first) features.find_lost(options_, frame_);
   team.barrier();
   return features.in_view();
 }

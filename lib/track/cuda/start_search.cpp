@@ -56,16 +56,27 @@ void StartSearch::split(const std::int32_t* list, std::int64_t n) {
 }
 
 std::int64_t StartSearch::trackable() {
-  if (!trackable_) trackable_ = context_.gpus().team().sum(*own_trackable_);
+  if (trackable_) return *trackable_;
+  std::int64_t own = *own_trackable_;
+  if (points_.efforts) {
+    fetch_counts();
+    own -= lists_.size(PointLists::left_to_neighbours);
+  }
+  trackable_ = context_.gpus().team().sum(own);
   return *trackable_;
 }
 
-std::int64_t StartSearch::unpredicted() {
-  if (unpredicted_) return *unpredicted_;
+/// Waits for the lengths of lists after the last search, or without one for those that are known now.
+void StartSearch::fetch_counts() {
   if (readback_)
     lists_.wait(*readback_, "the search");
   else
     lists_.read(stream_, "the search");
+}
+
+std::int64_t StartSearch::unpredicted() {
+  if (unpredicted_) return *unpredicted_;
+  fetch_counts();
   unpredicted_ = missed(PointLists::unpredicted, PointLists::departed_unpredicted);
   return *unpredicted_;
 }

@@ -62,6 +62,7 @@ class StartSearch {
     }
   };
 
+  void fetch_counts();
   /// Length of a list summed over all GPUs, by the readback that was waited for last.
   std::int64_t total(PointLists::Name list) { return context_.gpus().team().sum(lists_.size(list)); }
   std::int64_t missed(PointLists::Name missing, PointLists::Name departed);

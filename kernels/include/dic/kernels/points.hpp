@@ -9,6 +9,7 @@
 #include <dic/kernels/search_windows.hpp>
 #include <dic/shared/coarse_field.hpp>
 #include <dic/shared/correlation.hpp>
+#include <dic/shared/effort.hpp>
 #include <dic/shared/image_view.hpp>
 #include <dic/shared/point_range.hpp>
 #include <dic/shared/track_rules.hpp>
@@ -39,13 +40,16 @@ struct GridPoints {
   PointRange own{0, count};    ///< points measured on this GPU
   PointRange known{0, count};  ///< own points, and at least track::kIslandReach rows of nodes around them
   Size image{};                ///< size of all images, px
+  const track::Effort* efforts = nullptr;  ///< [count]; null: everything is done to find each point
 };
 
 /// Start of the refinement of a point: `shape` is relative to a whole-pixel displacement (u, v).
 struct PointStart {
   std::int32_t u = 0, v = 0;
   RelativeShape shape;
-  float score = -1;  ///< ZNCC at whole pixels; -1: not searched yet
+  float score = -1;  ///< ZNCC at whole pixels; -1: not searched yet; kLeftToNeighbours
+
+  static constexpr float kLeftToNeighbours = -2;  ///< the point is not searched, and takes no peak
 };
 
 /// Result of a point so far. `result.shape` is relative to (u, v).
@@ -74,14 +78,20 @@ void launch_store_counts(const std::int32_t* counts, int n, std::int32_t* on_hos
 void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, PreparedSubset* subsets,
                       StreamHandle stream);
 
+/// Queues giving up points.count subsets whose points get no effort (points.efforts): those that are ok
+/// become low_correlation. subsets: those of the points.
+void launch_give_up_effortless(const GridPoints& points, PreparedSubset* subsets, StreamHandle stream);
+
 // ---- starts ----
 
 /// Queues starts at the displacements of the last frame (all shapes 0 if `last` is null): the shape of the
 /// point itself, or of its best neighbour, continued to the point. `without` lists trackable points without
-/// such a start. All scores are -1. departed: [2], numbers of trackable points that had left the image in the
-/// last frame, and of those among them without a start.
+/// such a start, except those that are left to their neighbours if there was a last frame, by their effort:
+/// these get the score kLeftToNeighbours, all others -1. counts: [3], numbers of trackable points that had
+/// left the image in the last frame, of those among them without a start, both without points that are left
+/// to their neighbours, and of the latter.
 void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
-                             const PointList& without, std::int32_t* departed, StreamHandle stream);
+                             const PointList& without, std::int32_t* counts, StreamHandle stream);
 
 /// Queues starts of the points of a list, scores -1, from a coarse displacement field. u, v: see
 /// track::sample.
@@ -108,12 +118,14 @@ void launch_place_windows(const GridPoints& points, const std::int32_t* list, co
 void launch_take_peaks(const std::int32_t* list, const SearchWindows& windows, const Peak* peaks, bool follow,
                        PointStart* starts, const PointList& again, StreamHandle stream);
 
-/// Queues the list of the trackable points whose start scores less than `least`. departed: number of those
+/// Queues the list of the trackable points whose start scores less than `least` and whose loss is a reason to
+/// search whole images (see track::Effort). departed: number of those
 /// among them that had left the image in the last frame; last: its points, or null.
 void launch_list_lost_starts(const GridPoints& points, const TrackedPoint* last, const PointStart* starts,
                              float least, const PointList& lost, std::int32_t* departed, StreamHandle stream);
 
-/// Queues replacing the start of each of `n` points by its other start if that scores better.
+/// Queues replacing the start of each of `n` points by its other start if that scores better and the point is
+/// not left to its neighbours.
 void launch_keep_better_starts(std::int64_t n, const PointStart* others, PointStart* starts,
                                StreamHandle stream);
 
@@ -129,7 +141,9 @@ void launch_initial_tasks(const GridPoints& points, const PointStart* starts, fl
 /// Scores from `least` to below `below`.
 struct ScoreRange {
   float least, below;
-  bool departed_too = false;  ///< points that have certainly left the image are not given up
+  /// Selects only points whose loss is a reason to search whole images (see track::Effort), and does not give
+  /// up those that have certainly left the image.
+  bool sought_only = false;
 };
 /// Queues one task for every trackable point that is neither measured nor given up, and whose start has a
 /// score in the range. Points are given up as flat, and here if they have certainly left the image

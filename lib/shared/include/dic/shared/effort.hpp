@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+namespace dic::track {
+
+/// Effort: how much is done to find a point.
+enum class Effort : std::uint8_t {
+  none,        ///< the point is lost
+  neighbours,  ///< it may be found beside others; its loss causes no search of whole images
+  search       ///< everything
+};
+
+}  // namespace dic::track
