@@ -250,13 +250,14 @@ void PairTracker::refuse_foreign_calibration() const {
                         : "Check that left and right are not swapped, or calibrate again."));
 }
 
-/// Lets the first of the GPUs that match the images compute the surfaces.
+/// Lets the first of the GPUs that match the images compute the surfaces, and match both images at once.
 void PairTracker::use_gpu() {
   const std::string name = device(), kind = "cuda:";
   int ordinal = 0;
   if (!name.starts_with(kind)) return;
   std::from_chars(name.data() + kind.size(), name.data() + name.size(), ordinal);
   surface_->use_gpu(ordinal);
+  left_worker_ = std::make_unique<core::Worker>();
 }
 
 std::unique_ptr<track::Sequence> PairTracker::make_left() const {
@@ -279,8 +280,20 @@ MatchedPair PairTracker::match(TakenPair pair, const std::stop_token& stop,
   MatchedPair matched;
   const auto next_left = [&] { return next ? next().left : nullptr; };
   const auto next_right = [&] { return next ? next().right : nullptr; };
-  matched.left = left_->measure(std::move(pair.left), stop, next_left);
-  matched.right = right_->measure(std::move(pair.right), stop, next_right);
+  const auto match_left = [&] { matched.left = left_->measure(std::move(pair.left), stop, next_left); };
+  const auto match_right = [&] { matched.right = right_->measure(std::move(pair.right), stop, next_right); };
+  if (!left_worker_) {
+    match_left(), match_right();
+    return matched;
+  }
+  std::future<void> left = left_worker_->submit(match_left);
+  try {
+    match_right();
+  } catch (...) {
+    left.wait();  // it uses variables of this function
+    throw;
+  }
+  left.get();
   return matched;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "core/worker.hpp"
 #include "track/sequence.hpp"
 
 /// The steps of StereoTracker, of which those of consecutive pairs may overlap.
@@ -84,6 +85,9 @@ class PairTracker {
   std::unique_ptr<Surface> surface_;
   StereoFrame reference_;
   std::optional<RigCorrection> correction_;
+  /// Matches the left image while the right one is matched, where a GPU does it; null on the CPU, of which
+  /// one image takes all cores. The last member, so that it ends first.
+  std::unique_ptr<core::Worker> left_worker_;
 };
 
 }  // namespace dic::stereo
