@@ -39,19 +39,21 @@ void check_size(ImageView image, const CameraRig& rig, std::size_t camera, const
 
 /// Nodes beside the found ones that may be found too: neighbours support each other.
 constexpr int kMargin = 4;
+/// The same in right images, whose camera does not see most of them: each costs searches in every pair.
+constexpr int kMarginInRight = 1;
 
 using Efforts = std::vector<track::Effort>;
 
 /// Efforts for frames to come: `found` where this field has values. Nodes far from these are lost for good:
 /// what the references lost has no position, and a background costs the longest searches.
-Efforts efforts_for(const Field& field, track::Effort found) {
+Efforts efforts_for(const Field& field, track::Effort found, int margin) {
   const Grid& grid = field.grid();
   Efforts efforts(field.status.size(), track::Effort::none);
   for (std::size_t k = 0; k < efforts.size(); ++k) {
     if (!has_values(field.status[k])) continue;
     const int i = static_cast<int>(k % grid.nx), j = static_cast<int>(k / grid.nx);
-    for (int y = std::max(j - kMargin, 0); y <= std::min(j + kMargin, grid.ny - 1); ++y)
-      for (int x = std::max(i - kMargin, 0); x <= std::min(i + kMargin, grid.nx - 1); ++x) {
+    for (int y = std::max(j - margin, 0); y <= std::min(j + margin, grid.ny - 1); ++y)
+      for (int x = std::max(i - margin, 0); x <= std::min(i + margin, grid.nx - 1); ++x) {
         track::Effort& effort = efforts[static_cast<std::size_t>(y) * grid.nx + x];
         effort = std::max(effort, track::Effort::neighbours);
       }
@@ -163,7 +165,7 @@ PairTracker::PairTracker(const StereoOptions& given, const CameraRig& rig, Image
   correct(rig, given.correct_rig);
   reference_.seconds.prepare += right_->prepare_seconds();
   refuse_foreign_calibration();
-  Efforts efforts = efforts_of_found();
+  Efforts efforts = efforts_of_found(kMarginInRight);
   leave_distorted(surface_->maps_across(), right_->options().refine.subset, efforts);
   right_->limit_effort(efforts);
   use_gpu();
@@ -171,7 +173,9 @@ PairTracker::PairTracker(const StereoOptions& given, const CameraRig& rig, Image
 
 PairTracker::~PairTracker() = default;
 
-Efforts PairTracker::efforts_of_found() const { return efforts_for(reference_.field, track::Effort::search); }
+Efforts PairTracker::efforts_of_found(int margin) const {
+  return efforts_for(reference_.field, track::Effort::search, margin);
+}
 
 StereoOptions PairTracker::with_chosen(StereoOptions given) const {
   given.track = right_->options();
@@ -201,7 +205,7 @@ Match PairTracker::match_references(ImageView image, const std::stop_token& stop
   right_order_ = 2;
   auto quadratic = std::make_unique<Sequence>(right_options(), left_reference_.view(), roi_);
   quadratic->start_from(*right_);
-  quadratic->limit_effort(efforts_for(first.field(), track::Effort::neighbours));
+  quadratic->limit_effort(efforts_for(first.field(), track::Effort::neighbours, kMargin));
   Match second = match_reference(*quadratic, image, stop);
   const auto found = [](const Match& match) {
     return static_cast<double>(match.field().counts()[static_cast<int>(Status::ok)]);
@@ -262,7 +266,7 @@ void PairTracker::use_gpu() {
 
 std::unique_ptr<track::Sequence> PairTracker::make_left() const {
   auto sequence = std::make_unique<Sequence>(options_, left_reference_.view(), roi_);
-  sequence->limit_effort(efforts_of_found());
+  sequence->limit_effort(efforts_of_found(kMargin));
   return sequence;
 }
 

@@ -65,7 +65,7 @@ class PairTracker {
 
   StereoOptions with_chosen(StereoOptions given) const;
   TrackOptions right_options() const;
-  std::vector<track::Effort> efforts_of_found() const;
+  std::vector<track::Effort> efforts_of_found(int margin) const;
   Match match_reference(Sequence& sequence, ImageView image, const std::stop_token& stop) const;
   Match match_references(ImageView image, const std::stop_token& stop);
   void correct(const CameraRig& rig, bool is_wanted);
