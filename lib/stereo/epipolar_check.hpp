@@ -14,9 +14,6 @@ struct EpipolarSummary {
   double sd = 0;      ///< robust standard deviation of the distances about what is common to them, px
 };
 
-/// Factor from the median deviation of a normal distribution to its standard deviation.
-constexpr double kFromMedian = 1.4826;
-
 /// Fits the polynomial that is common to the distances of some points, with weights that leave out what is
 /// far from it; a constant if the points are few.
 CommonDistance common_distance(std::span<const EpipolarSample> samples);

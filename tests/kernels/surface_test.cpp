@@ -144,6 +144,55 @@ TEST_F(Surface, SamplesOfDistancesAreThoseOfTheList) {
   }
 }
 
+/// What is common to the distances of `count` samples: a polynomial of degree 4 with noise, of which one
+/// sample in seven is far off; a constant if the samples are few.
+TEST_F(Surface, CommonDistanceIsThePolynomialBehindNoiseAndWrongSamples) {
+  constexpr double kNoise = 0.02, kPredicted = 0.01;
+  const Stream stream;
+  const auto truth = [](double x, double y) {
+    return 0.03 - 0.02 * x + 0.05 * y * y - 0.04 * x * x * x * y + 0.03 * y * y * y * y;
+  };
+  for (const int count : {0, 1, 2, 299, 300, 1000, stereo::kMostSamples, 3 * stereo::kMostSamples}) {
+    SCOPED_TRACE(testing::Message() << count << " samples");
+    const bool is_constant = count < 300;
+    std::mt19937 random(5);
+    std::uniform_real_distribution<double> place(-1, 1);
+    std::normal_distribution<double> normal(0, kNoise);
+    std::vector<kernels::SampledDistances> sampled(1);
+    sampled[0].count = count;
+    std::vector<float> all;
+    for (int n = 0; n < std::min(count, stereo::kMostSamples); ++n) {
+      const double x = place(random), y = place(random);
+      const double px = (is_constant ? -0.2 : truth(x, y)) + normal(random) + (n % 7 == 3 ? 3 : 0);
+      sampled[0].samples[n] = {x, y, px, kPredicted};
+      all.push_back(static_cast<float>(px));
+    }
+    const DeviceObjects<kernels::SampledDistances> samples(sampled, stream);
+    const DeviceObjects<stereo::CommonDistance> common(1);
+    kernels::launch_fit_common_distance(samples.data(), common.data(), stream.handle());
+    const stereo::CommonDistance found = common.values(stream)[0];
+    if (count == 0) {
+      EXPECT_TRUE(std::isnan(found.coefficients[0]));
+      EXPECT_EQ(found.scale, 1);
+      continue;
+    }
+    std::ranges::sort(all);
+    if (is_constant) {
+      EXPECT_EQ(found.coefficients[0], double(all[all.size() / 2]));
+      for (int k = 1; k < stereo::kCommonTerms; ++k) EXPECT_EQ(found.coefficients[k], 0);
+      continue;
+    }
+    double squares = 0;
+    for (int n = 0; n < 1000; ++n) {
+      const double x = place(random), y = place(random);
+      squares += std::pow(found.at(x, y) - truth(x, y), 2);
+    }
+    // The 15 terms of a fit take their share of the noise; wrong samples have no weight.
+    EXPECT_LT(std::sqrt(squares / 1000), 1.6 * kNoise * std::sqrt(15.0 / static_cast<double>(all.size())));
+    EXPECT_NEAR(found.scale, kNoise / kPredicted, 0.5);
+  }
+}
+
 TEST_F(Surface, MediansOfDistancesAreThoseOfSortedLists) {
   const Stream stream;
   for (const double lost : {0.0, 0.3, 1.0}) {
@@ -156,8 +205,10 @@ TEST_F(Surface, MediansOfDistancesAreThoseOfSortedLists) {
                                   reinterpret_cast<Status*>(status.data())};
     stereo::CommonDistance common{};
     common.coefficients[0] = 0.01, common.coefficients[2] = -0.003, common.scale = 1;
-    kernels::launch_mark_contradictions(
-        job, common, medians.data(), workspace.reserve(kernels::median_workspace_bytes()), stream.handle());
+    const DeviceObjects<stereo::CommonDistance> on_device({common}, stream);
+    kernels::launch_mark_contradictions(job, on_device.data(), medians.data(),
+                                        workspace.reserve(kernels::median_workspace_bytes()),
+                                        stream.handle());
     const auto found = medians.values(stream);
     std::vector<float> sizes, offsets;
     for (const std::int64_t k : all.known) {

@@ -2,12 +2,11 @@
 #include <utility>
 
 #include "stereo/axes.hpp"
-#include "stereo/epipolar_check.hpp"
 #include "stereo/frame_geometry.hpp"
 #include "track/cuda/memory/device_field.hpp"
 
 // The CUDA backend. The fields of both matches, which the host may have changed, are copied to the device;
-// what follows from them stays there. The host fits what is common to the epipolar distances, from a sample.
+// what follows from them stays there until the surface is complete.
 namespace dic::stereo {
 namespace {
 
@@ -238,7 +237,7 @@ class CudaFrames final : public FrameBackend {
     bends_ = bend_job_of(*geometry_.grid, geometry_.filter, 1);
     const std::size_t bytes = place_bends(nullptr, nodes_, bends_);
     place_bends(bends_memory_.reserve(bytes), nodes_, bends_);
-    samples_.reserve<kernels::SampledDistances>(1);
+    samples_.reserve<kernels::SampledDistances>(1), common_.reserve<CommonDistance>(1);
   }
 
   void upload_reference() {
@@ -300,17 +299,14 @@ class CudaFrames final : public FrameBackend {
     kernels::launch_subtract_bends(job, stream_.handle());
   }
 
-  /// The epipolar check, for which it waits once.
+  /// Queues the epipolar check.
   void check_distances(const SurfaceJob& job) {
     const EpipolarJob distances{job.grid, job.out.epipolar, job.out.epipolar_sigma, offset_, job.out.status};
-    auto* const on_device = static_cast<kernels::SampledDistances*>(samples_.data());
+    auto* const samples = static_cast<kernels::SampledDistances*>(samples_.data());
+    auto* const common = static_cast<CommonDistance*>(common_.data());
     void* const rows = workspace_.reserve(kernels::sample_workspace_bytes(job.grid));
-    kernels::launch_sample_distances(distances, on_device, rows, stream_.handle());
-    auto* const sampled = host_samples_.reserve<kernels::SampledDistances>(1);
-    kernels::download(sampled, on_device, sizeof *sampled, stream_);
-    stream_.synchronize("the triangulation of points");
-    const auto count = static_cast<std::size_t>(std::min(sampled->count, kMostSamples));
-    const CommonDistance common = common_distance({sampled->samples, count});
+    kernels::launch_sample_distances(distances, samples, rows, stream_.handle());
+    kernels::launch_fit_common_distance(samples, common, stream_.handle());
     kernels::launch_mark_contradictions(distances, common, &on_device_.summary->medians,
                                         workspace_.reserve(kernels::median_workspace_bytes()),
                                         stream_.handle());
@@ -350,11 +346,12 @@ class CudaFrames final : public FrameBackend {
   const FrameGeometry geometry_;
   const int device_;
   const std::int64_t nodes_;
-  kernels::Stream stream_;
+  /// High, so that its many short kernels do not wait for the long ones that match the next pair.
+  kernels::Stream stream_{kernels::Priority::high};
   kernels::Stopwatch geometry_watch_, strain_watch_;
   DeviceBuffer frame_memory_, scratch_memory_, match_memory_[2], bends_memory_, reference_memory_, samples_,
-      workspace_;
-  kernels::PinnedBuffer host_samples_, host_summary_;
+      common_, workspace_;
+  kernels::PinnedBuffer host_summary_;
   track::cuda::FieldBlocks blocks_;
   std::size_t frame_bytes_ = 0;
   FrameArrays on_device_;

@@ -27,13 +27,17 @@ std::size_t sample_workspace_bytes(const stereo::NodeGrid& grid);
 void launch_sample_distances(const stereo::EpipolarJob& job, SampledDistances* samples, void* workspace,
                              StreamHandle stream);
 
+/// Queues the fit of what is common to the distances of samples, see stereo::CommonFit.
+void launch_fit_common_distance(const SampledDistances* samples, stereo::CommonDistance* common,
+                                StreamHandle stream);
+
 /// Medians of the distances and of their offsets from what is common, both without sign, px.
 struct EpipolarMedians {
   float distance, offset;  ///< NaN if there are none
 };
 std::size_t median_workspace_bytes();
 /// Queues finding the offsets, their medians, and marking contradictions.
-void launch_mark_contradictions(const stereo::EpipolarJob& job, const stereo::CommonDistance& common,
+void launch_mark_contradictions(const stereo::EpipolarJob& job, const stereo::CommonDistance* common,
                                 EpipolarMedians* medians, void* workspace, StreamHandle stream);
 
 /// Sums from which the motion as a rigid body follows.

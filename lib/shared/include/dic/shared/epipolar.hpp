@@ -2,29 +2,39 @@
 
 #include <cstdint>
 #include <dic/shared/node_window.hpp>
+#include <dic/shared/small_matrix.hpp>
 #include <dic/shared/status.hpp>
 
 /// Points whose matches contradict the calibration, for CPU and GPU. See mark_contradictions() for the rules.
 namespace dic::stereo {
 
-/// Degree of the polynomial that is common to the epipolar distances, and number of its terms.
-constexpr int kCommonDegree = 4;
-constexpr int kCommonTerms = (kCommonDegree + 1) * (kCommonDegree + 2) / 2;
+/// Factor from the median deviation of a normal distribution to its standard deviation.
+constexpr double kFromMedian = 1.4826;
 
-/// Products of powers of x and y, from -1 to 1 over the grid.
-struct CommonTerms {
-  double at[kCommonTerms];
+/// Number of the products of powers of x and y up to a degree.
+constexpr int products_up_to(int degree) { return (degree + 1) * (degree + 2) / 2; }
 
-  DIC_HOST_DEVICE CommonTerms(double x, double y) {
+/// Products of powers of x and y, from -1 to 1 over the grid: x^a y^b at product_index(a, b).
+template <int kDegree>
+struct PowerProducts {
+  double at[products_up_to(kDegree)];
+
+  DIC_HOST_DEVICE PowerProducts(double x, double y) {
     at[0] = 1;
     int k = 1;
-    for (int degree = 1; degree <= kCommonDegree; ++degree) {
+    for (int degree = 1; degree <= kDegree; ++degree) {
       for (int j = 0; j < degree; ++j, ++k) at[k] = at[k - degree] * x;
       at[k] = at[k - degree - 1] * y;
       ++k;
     }
   }
 };
+constexpr int product_index(int a, int b) { return (a + b) * (a + b + 1) / 2 + b; }
+
+/// Degree of the polynomial that is common to the epipolar distances, and number of its terms.
+constexpr int kCommonDegree = 4;
+constexpr int kCommonTerms = products_up_to(kCommonDegree);
+using CommonTerms = PowerProducts<kCommonDegree>;
 
 /// The polynomial that is common to the distances, and how much they scatter about it, in units of their
 /// predicted standard deviations, at least 1.
@@ -56,6 +66,68 @@ DIC_HOST_DEVICE inline std::int64_t sample_number(int n, std::int64_t count) {
   return static_cast<std::int64_t>(part * static_cast<double>(count));
 }
 
+/// Sums over samples, from which the polynomial that fits them best follows.
+struct CommonSums {
+  static constexpr int kProducts = products_up_to(2 * kCommonDegree), kCount = kProducts + kCommonTerms;
+  double at[kCount];  ///< of weight x^a y^b, then of weight px x^a y^b
+
+  DIC_HOST_DEVICE static CommonSums zero() {
+    CommonSums sums;
+    for (double& sum : sums.at) sum = 0;
+    return sums;
+  }
+  DIC_HOST_DEVICE void add(const EpipolarSample& sample, double weight) {
+    const PowerProducts<2 * kCommonDegree> products(sample.x, sample.y);
+    for (int k = 0; k < kProducts; ++k) at[k] += weight * products.at[k];
+    for (int k = 0; k < kCommonTerms; ++k) at[kProducts + k] += weight * sample.px * products.at[k];
+  }
+  /// The coefficients of least squares.
+  DIC_HOST_DEVICE SmallMatrix<kCommonTerms, 1> coefficients() const {
+    SmallMatrix<kCommonTerms, kCommonTerms> normal;
+    SmallMatrix<kCommonTerms, 1> right;
+    for (int degree = 0; degree <= kCommonDegree; ++degree)
+      for (int b = 0; b <= degree; ++b) {
+        const int row = product_index(degree - b, b);
+        right[row] = at[kProducts + row];
+        for (int other = 0; other <= degree; ++other)
+          for (int c = 0; c <= other; ++c)
+            normal(row, product_index(other - c, c)) = at[product_index(degree - b + other - c, b + c)];
+        normal(row, row) += 1e-6;
+      }
+    return Cholesky<kCommonTerms>(normal).solve(right);
+  }
+};
+
+/// The fit of what is common to the distances of some samples: iteratively reweighted least squares with
+/// Tukey's biweight, from the median of the distances.
+struct CommonFit {
+  static constexpr int kFewPoints = 20 * kCommonTerms;  ///< fewer samples give a constant
+  static constexpr int kRounds = 8;
+
+  /// Offset, px, from which on a sample has no weight. median: of the offsets without sign.
+  DIC_HOST_DEVICE static double limit(float median) {
+    return 3 * std::fmax(kFromMedian * double(median), 1e-6);
+  }
+  DIC_HOST_DEVICE static double weight(double offset, double limit) {
+    const double part = offset / limit, rest = 1 - part * part;
+    return rest > 0 ? rest * rest : 0;
+  }
+  /// Takes new coefficients. Returns whether they change hardly anything.
+  DIC_HOST_DEVICE static bool settle(CommonDistance& common, const SmallMatrix<kCommonTerms, 1>& coefficients,
+                                     double limit) {
+    constexpr double kHardly = 1e-3;  // of the limit: far below the errors of the fit
+    double change = 0;
+    for (int k = 0; k < kCommonTerms; ++k) {
+      change += std::fabs(coefficients[k] - common.coefficients[k]);
+      common.coefficients[k] = coefficients[k];
+    }
+    return !(change > kHardly * limit);
+  }
+  /// median: of the offsets without sign in units of their predicted standard deviations; NaN if there are
+  /// none.
+  DIC_HOST_DEVICE static double scale(float median) { return std::fmax(1.0, kFromMedian * double(median)); }
+};
+
 /// The distances at all nodes.
 struct EpipolarJob {
   NodeGrid grid;
@@ -77,11 +149,11 @@ struct EpipolarJob {
 
 struct FindOffset {
   EpipolarJob job;
-  CommonDistance common;
+  const CommonDistance* common;
 
   DIC_HOST_DEVICE void operator()(std::int64_t k) const {
     job.offset[k] = job.has_distance(k)
-                        ? static_cast<float>(double(job.px[k]) - common.at(job.x(k), job.y(k)))
+                        ? static_cast<float>(double(job.px[k]) - common->at(job.x(k), job.y(k)))
                         : std::numeric_limits<float>::quiet_NaN();
   }
 };
@@ -89,7 +161,7 @@ struct FindOffset {
 /// Marks points whose offset is too large.
 struct MarkContradiction {
   EpipolarJob job;
-  double scale;
+  const CommonDistance* common;
 
   DIC_HOST_DEVICE void operator()(std::int64_t k) const {
     // Standard deviations from the common distance beyond which two cameras contradict each other.
@@ -100,7 +172,7 @@ struct MarkContradiction {
     // in places, as in the corners of an image.
     constexpr double kLargestCommonPx = 0.5;
     const double offset = double(job.offset[k]),
-                 limit = std::fmin(kLargest * scale * job.sigma_at(k), kLargestPx);
+                 limit = std::fmin(kLargest * common->scale * job.sigma_at(k), kLargestPx);
     if (!(std::fabs(offset) > limit)) return;
     const double shared = local_median(k);
     if (std::fabs(shared) > kLargestCommonPx || std::fabs(offset - shared) > limit)
