@@ -288,6 +288,9 @@ void add_bench_stereo(CLI::App& bench) {
   command.add_option("--step", options.step, "Distance between points, px");
   command.add_option("--order", options.refine.order, "Shape function: 1 or 2");
   add_choice(command, "--surface", shape->surface, "Surface of the specimen; R = 120 mm where it is round");
+  command.add_option("--motion", shape->motion, "Motion between two pairs, px");
+  command.add_flag("--whole", shape->whole,
+                   "Measure whole images, also the border that one camera does not see");
   command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, cuda:0,2 (a list) or cuda:all");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
   command.add_option("--repeats", shape->repeats, "Number of repeats; medians are printed")

@@ -262,6 +262,10 @@ struct StereoCase {
   double noise = 1;        ///< grey levels
   std::uint64_t seed = 1;  ///< of speckle and noise
   SurfaceKind surface = SurfaceKind::plane;
+  /// Motion along x between two pairs, px. Along y it is two thirds of that; motion in depth adds half of it
+  /// at the edges.
+  double motion = 3;
+  bool whole = false;  ///< measures the whole left image, of which the right camera does not see all
   int repeats = 3;
   int stream = 0;  ///< number of pairs of a StereoStream; 0: as many as take two seconds, 4 to 200
   TrackOptions options;
@@ -270,12 +274,12 @@ struct StereoCase {
 /// Medians over the repeats, each with new trackers.
 struct StereoTiming {
   std::string device;
-  std::int64_t points = 0, measured = 0;    ///< of the last pair
-  double reference_seconds = 0;             ///< preparing and measuring the references
-  double pair_seconds = 0;                  ///< a later pair
-  double one_camera_seconds = 0;            ///< a frame of the left camera alone, as Tracker measures it
-  int streamed = 0;                         ///< number of pairs of the stream
-  double pairs_per_second = 0;              ///< of the stream
+  std::int64_t points = 0, measured = 0;  ///< of the last pair
+  double reference_seconds = 0;           ///< preparing and measuring the references
+  double pair_seconds = 0;                ///< a later pair
+  double one_camera_seconds = 0;          ///< a frame of the left camera alone, as Tracker measures it
+  int streamed = 0;                       ///< number of pairs of the stream
+  double pairs_per_second = 0;            ///< of the stream
   /// Means over the pairs of the stream, each for both cameras together: they overlap.
   StageSeconds stages;
   double geometry_seconds = 0;

@@ -16,33 +16,38 @@ namespace {
 
 StereoSynthOptions moving_specimen(const StereoCase& shape) {
   constexpr double kDistance = 500, kAngle = 25, kRadius = 120;  // mm, degrees, mm
+  constexpr double kFocal = 2.5;                                 // times the side of the images
   StereoSynthOptions synth;
   synth.image.size = {shape.size, shape.size};
   synth.image.noise = shape.noise;
   synth.image.seed = shape.seed;
   synth.image.threads = shape.options.threads;
-  synth.image.amounts = {0, 1};
+  synth.image.amounts = {0, 0.5, 1};
   synth.surface.kind = shape.surface;
   synth.surface.radius_mm = kRadius;
-  synth.rig = convergent_rig(synth.image.size, 2.5 * shape.size, kDistance, kAngle);
+  synth.rig = convergent_rig(synth.image.size, kFocal * shape.size, kDistance, kAngle);
   synth.pose = facing_middle(synth.rig, kDistance);
-  synth.motion.translation_mm = {3, -2, 4};
+  const double motion = 2 * shape.motion, mm_per_px = kDistance / (kFocal * shape.size);
+  synth.motion.translation_mm = {motion * mm_per_px, -motion * mm_per_px * 2 / 3,
+                                 motion * kDistance / shape.size};
   return synth;
 }
 
 /// The part of the left reference that both cameras see in all pairs, as bench::track_stream() leaves out the
-/// border of its images.
-Roi seen_by_both(const StereoCase& shape) {
+/// border of its images; or all of it.
+Roi region_of(const StereoCase& shape) {
+  if (shape.whole) return {};
   const int margin = shape.size / 12 + shape.options.refine.subset / 2;
   Roi roi;
   roi.rect = {margin, margin, shape.size - 2 * margin, shape.size - 2 * margin};
   return roi;
 }
 
+constexpr int kFrames = 3;
 /// The images of both cameras: the references, and the moved specimen.
-using Images = std::array<std::array<Image, 2>, 2>;
+using Images = std::array<std::array<Image, kFrames>, 2>;
 /// Number of the image that a pair shows: the specimen moves to and fro.
-std::size_t shown_at(int pair) { return pair % 2 == 0 ? 1 : 0; }
+std::size_t shown_at(int pair) { return pair % 4 == 3 ? 0 : pair % 4 == 1 ? 2 : 1; }
 
 /// Sets the rate of a stream of pairs, which go to and fro over the images.
 void time_stream(const StereoOptions& options, const CameraRig& rig, const Images& images, const Roi& roi,
@@ -98,9 +103,9 @@ StereoTiming stereo(const StereoCase& shape, const std::stop_token& stop) {
   const StereoScene scene(synth);
   Images images;
   for (std::size_t camera = 0; camera < images.size(); ++camera)
-    for (int frame = 0; frame < 2; ++frame) images[camera][frame] = scene.frame(camera, frame);
+    for (int frame = 0; frame < kFrames; ++frame) images[camera][frame] = scene.frame(camera, frame);
 
-  const Roi roi = seen_by_both(shape);
+  const Roi roi = region_of(shape);
   StereoOptions options;
   options.track = shape.options;
   StereoTiming timing;
