@@ -153,13 +153,16 @@ void CudaReference::measure_on(int rank, const QueuedFrame& queued_frame) {
       queued_frame.next && gpu.refinement().first_waves_sufficed && partition_ == next_partition_;
   const auto before_wait = [&] {
     if (rank == 0) times.refine.stop(gpu.stream());
-    gpu.refinement().finished.record(gpu.stream());
+    gpu.refinement().finished(number).record(gpu.stream());
     images.release();  // released before the next search, because a coming frame waits for this memory
     if (std::exchange(looks_ahead, false)) look_ahead(frame, queued_frame);
   };
   HaloExchange halo(context_.gpus().team(), queued_frame.frames, rank, context_.gpus().peer_access());
   PointRefinement refinement(context_, frame, halo, search.starts(), before_wait, queued_frame.stop);
-  context_.fields().wait_until_gathered(gpu.stream());
+  // Two frames have memory for their points in turn, unless the last one was cancelled.
+  context_.fields().wait_until_gathered(gpu.stream(), !queued_frame.continues);
+  for (const GpuFrame& other : queued_frame.frames)  // they read flags and counts that are overwritten now
+    gpu.stream().wait(other.gpu.refinement().finished(number - 1));
   LostMemory lost = lost_;
   bool has_started = lost.is_due == 0;
   if (has_started) refinement.start_over();  // already, since the search is almost always good enough
@@ -224,7 +227,8 @@ std::vector<MeasuredPart> CudaReference::measured_parts() const {
   std::vector<MeasuredPart> parts;
   for (int rank = 0; rank < context_.gpus().size(); ++rank)
     parts.push_back({references_[rank], references_[rank]->tracked(), references_[rank]->points().own,
-                     &context_.gpus()[rank].refinement().finished});
+                     &context_.gpus()[rank].refinement().finished(context_.frames_measured()),
+                     rank == 0 || context_.gpus().peer_access()});
   return parts;
 }
 
