@@ -106,8 +106,8 @@ inline std::int64_t coarse_places(int width, int height) {
 
 /// Largest `CoarsePatterns::reach` whose tiles fit into the current device's shared memory.
 int most_coarse_reach();
-/// Queues the correlation of all templates at all poses and places: the best one of a part. Scores below 0 may
-/// be 0 where a part does not count. scores: [template][pose][place].
+/// Queues the correlation of all templates at all poses and places: the best one of a part. Scores below 0
+/// may be 0 where a part does not count. scores: [template][pose][place].
 void launch_coarse_scores(const CoarsePlane& image, const CoarsePatterns& patterns,
                           const CoarseDemands& demands, float* scores, StreamHandle stream);
 
@@ -130,16 +130,22 @@ struct CoarsePlanes {
   CoarseNeighbours neighbours;
   float threshold = 0;
 };
+/// A list of peaks in device memory, in any order. count: also of those beyond `capacity`, which are left
+/// out.
+struct PeakList {
+  CoarsePeak* peaks = nullptr;
+  int capacity = 0;
+  std::int32_t* count = nullptr;
+};
 constexpr int kScoreBins = 4096;
-/// Queues finding the score of each template from which about `most` local maxima are. bins: kScoreBins per
-/// template, for scratch.
-void launch_coarse_cuts(const CoarsePlanes& planes, int most, std::int32_t* bins, float* cuts,
-                        StreamHandle stream);
-/// Queues appending the local maxima of at least their template's cut, in any order. count: is increased by
-/// their number, also of those beyond `capacity`, which are left out; first_template: is added to their
-/// index.
-void launch_coarse_peaks(const CoarsePlanes& planes, const float* cuts, int first_template, CoarsePeak* peaks,
-                         int capacity, std::int32_t* count, StreamHandle stream);
+/// Queues appending all local maxima of at least the threshold. first_template: is added to their index;
+/// bins: kScoreBins per template, counted by that index, which are increased by the numbers of scores.
+void launch_coarse_maxima(const CoarsePlanes& planes, int first_template, const PeakList& all,
+                          std::int32_t* bins, StreamHandle stream);
+/// Queues appending the highest maxima of each template to `highest`, about `most`. bins: of `all`; cuts: one
+/// per template, for scratch.
+void launch_highest_maxima(const PeakList& all, const std::int32_t* bins, int templates, int most,
+                           float threshold, float* cuts, const PeakList& highest, StreamHandle stream);
 
 /// Pixels of a template at one level, in device memory. Arrays are padded with zeros to whole kPadding.
 struct PosePixels {
