@@ -547,9 +547,13 @@ void check_fit(const FitScene& scene, const pose::Warp& truth, const std::vector
                                  has_mask ? on_device(mask, scene.mask, stream) : nullptr, scene.width,
                                  scene.height};
   auto* results = results_memory.reserve<kernels::PoseResult>(tasks.size());
-  kernels::launch_pose_fits(level, on_device(pixels_memory, std::vector{pixels}, stream), scene.padded,
-                            on_device(tasks_memory, tasks, stream), static_cast<int>(tasks.size()), results,
-                            stream.handle());
+  kernels::launch_pose_fits({.image = level,
+                             .pixels = on_device(pixels_memory, std::vector{pixels}, stream),
+                             .tasks = on_device(tasks_memory, tasks, stream),
+                             .count = static_cast<int>(tasks.size()),
+                             .shear = plan.freedom == pose::Freedom::affine,
+                             .results = results},
+                            scene.padded, stream.handle());
   const auto got = on_host(results, tasks.size(), stream);
   std::vector<pose::Fit> all;
   for (const pose::Warp& start : starts) all.push_back(naive_fit(scene, start, plan));

@@ -296,12 +296,14 @@ class CudaPoses final : public PoseBackend {
     std::vector<kernels::PosePixels> pixels;
     std::map<const PoseTemplate*, int> indices;
     int most_padded = 0, last = 0;
+    bool shears = false;
     for (std::int64_t k = 0; k < count; ++k) {
       if (k == 0 || starts[k].source != starts[k - 1].source) {
         const auto [at, is_new] = indices.try_emplace(starts[k].source, static_cast<int>(pixels.size()));
         if (is_new) pixels.push_back(levels_of(*starts[k].source).level(level));
         last = at->second;
         most_padded = std::max(most_padded, pixels[last].padded);
+        shears |= starts[k].plan->freedom == pose::Freedom::affine;
       }
       tasks[k].pixels = last;
     }
@@ -316,8 +318,13 @@ class CudaPoses final : public PoseBackend {
     auto* on_device = tasks_.reserve<kernels::PoseTask>(count);
     kernels::upload(on_device, tasks, count * sizeof(kernels::PoseTask), fit_stream_);
     auto* results = results_.reserve<kernels::PoseResult>(count);
-    kernels::launch_pose_fits(pyramid_.level(level), upload(pixels_, pixels, fit_stream_), most_padded,
-                              on_device, static_cast<int>(count), results, fit_stream_.handle());
+    kernels::launch_pose_fits({.image = pyramid_.level(level),
+                               .pixels = upload(pixels_, pixels, fit_stream_),
+                               .tasks = on_device,
+                               .count = static_cast<int>(count),
+                               .shear = shears,
+                               .results = results},
+                              most_padded, fit_stream_.handle());
     auto* found = pinned_results_.reserve<kernels::PoseResult>(count);
     kernels::download(found, results, count * sizeof(kernels::PoseResult), fit_stream_);
     fit_stream_.synchronize("fits of poses");

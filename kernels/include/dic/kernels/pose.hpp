@@ -178,10 +178,17 @@ struct PoseLevel {
 /// Largest number of pixels of a list.
 int most_pose_pixels();
 
-/// Queues the fits of all tasks, a block each. pixels, tasks, results: in device memory; most_padded: largest
-/// `PosePixels::padded` of the lists, at most most_pose_pixels().
-void launch_pose_fits(const PoseLevel& image, const PosePixels* pixels, int most_padded,
-                      const PoseTask* tasks, int count, PoseResult* results, StreamHandle stream);
+/// Fits of some templates at one level. Pointers are to device memory.
+struct PoseFits {
+  PoseLevel image;
+  const PosePixels* pixels = nullptr;  ///< of all templates
+  const PoseTask* tasks = nullptr;
+  int count = 0;       ///< of the tasks
+  bool shear = false;  ///< some plans are affine
+  PoseResult* results = nullptr;
+};
+/// Queues fits, a block each. most_padded: largest `PosePixels::padded`, at most most_pose_pixels().
+void launch_pose_fits(const PoseFits& fits, int most_padded, StreamHandle stream);
 
 /// The quintic spline of an image; coefficients: see PlaneLayout, points to the pixel (0, 0); mask: see
 /// PoseLevel.
