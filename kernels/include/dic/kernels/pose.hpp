@@ -75,9 +75,11 @@ struct CoarsePatterns {
 /// block.
 struct PatternPairs {
   static constexpr int kStep = 8;
+  /// The order of the blocks: around the middle one, which is the last.
+  static constexpr int kRing[kPatternBlocks] = {0, 1, 2, 5, 8, 7, 6, 3, 4};
   std::vector<std::int32_t> shifts;    ///< left pixel of each pair: elements of a tile from the centre
   std::vector<std::int32_t> elements;  ///< both pixels of each pair, -1: none
-  std::vector<std::int32_t> begin;     ///< kPatternBlocks + 1 per pose: indices of steps
+  std::vector<std::int32_t> begin;     ///< kPatternBlocks + 1 per pose, in that order: indices of steps
 };
 /// offsets, begin, reach: see CoarsePatterns.
 PatternPairs pattern_pairs(std::span<const CoarsePatterns::Offset> offsets,
