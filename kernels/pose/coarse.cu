@@ -212,87 +212,26 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-struct PeakJob {
+constexpr int strip_columns = warp_size - 2, strip_rows = 8;
+constexpr float nowhere = -2, no_peak = -3;  ///< below all scores, and below that
+
+/// The strips in which warps search local maxima: places inside the image, of one template and one scale, at
+/// some of the angles.
+struct StripGrid {
+  int across, down, chunks;  ///< of the angles
+
+  __host__ __device__ std::int64_t all(const CoarsePlanes& planes) const {
+    return std::int64_t{planes.templates} * planes.neighbours.sizes * chunks * across * down;
+  }
+};
+
+struct MaximaJob {
   CoarsePlanes planes;
-  int width, height;  // of the score planes
-  std::int64_t places;
-  const float* cuts;
+  StripGrid grid;
   int first_template;
-  CoarsePeak* peaks;
-  int capacity;
-  std::int32_t* count;
+  PeakList all;
+  std::int32_t* bins;
 };
-
-/// True if no score around a place is higher; with `is_earlier`, or as high. All are loaded at the same time.
-__device__ bool is_highest(const PeakJob& job, const float* at, float value, bool is_earlier) {
-  float highest = -2;
-#pragma unroll
-  for (int j = -1; j <= 1; ++j)
-#pragma unroll
-    for (int i = -1; i <= 1; ++i) highest = fmaxf(highest, at[j * job.width + i]);
-  return is_earlier ? highest < value : highest <= value;
-}
-
-/// The score planes beside that of a pose; none where a pose has no neighbour.
-struct NeighbourPlanes {
-  const float *own, *before, *after, *smaller, *larger;
-
-  __device__ NeighbourPlanes(const PeakJob& job, const float* first, int pose)
-      : own(first + pose * job.places), before(nullptr), after(nullptr), smaller(nullptr), larger(nullptr) {
-    const CoarseNeighbours& n = job.planes.neighbours;
-    const int turn = pose % n.turns, size = pose / n.turns;
-    if (n.by_turn && n.turns > 2) {
-      if (turn > 0 || n.full_circle) before = own + (turn > 0 ? -1 : n.turns - 1) * job.places;
-      if (turn + 1 < n.turns || n.full_circle)
-        after = own + (turn + 1 < n.turns ? 1 : 1 - n.turns) * job.places;
-    }
-    if (n.by_size && size > 0) smaller = own - n.turns * job.places;
-    if (n.by_size && size + 1 < n.sizes) larger = own + n.turns * job.places;
-  }
-  __device__ bool has_peak(const PeakJob& job, int place, float value) const {
-    return is_highest(job, own + place, value, false) &&
-           (!before || is_highest(job, before + place, value, true)) &&
-           (!after || is_highest(job, after + place, value, false)) &&
-           (!smaller || is_highest(job, smaller + place, value, true)) &&
-           (!larger || is_highest(job, larger + place, value, false));
-  }
-};
-
-/// Calls body(peak) for the local maxima of a block's places. A plane, of one template and pose, has `blocks`
-/// blocks.
-template <typename Body>
-__device__ void for_each_peak(const PeakJob& job, int blocks, Body&& body) {
-  constexpr int together = 4;  // loads at the same time
-  const int poses = job.planes.neighbours.turns * job.planes.neighbours.sizes;
-  const int plane = blockIdx.x / blocks, template_index = plane / poses, pose = plane % poses;
-  const float* first = job.planes.scores + static_cast<std::int64_t>(template_index) * poses * job.places;
-  const NeighbourPlanes planes(job, first, pose);
-  const float least = job.cuts ? fmaxf(job.cuts[template_index], job.planes.threshold) : job.planes.threshold;
-  const int places = static_cast<int>(job.places), lane = threadIdx.x % warp_size;
-  constexpr int block_places = threads * together;
-  const int warp_first = static_cast<int>(threadIdx.x) - lane;
-  for (int group = blockIdx.x % blocks * block_places + warp_first * together; group < places;
-       group += blocks * block_places) {
-    float values[together];
-#pragma unroll
-    for (int k = 0; k < together; ++k) {
-      const int place = group + k * warp_size + lane;
-      values[k] = place < places ? planes.own[place] : -1.0f;
-    }
-#pragma unroll
-    for (int k = 0; k < together; ++k) {
-      const float value = values[k];
-      if (!__any_sync(all_lanes, value >= least)) continue;
-      // Few places are higher than those beside them, which cost no load: they decide first.
-      const float left = __shfl_up_sync(all_lanes, value, 1), right = __shfl_down_sync(all_lanes, value, 1);
-      const bool is_left = lane > 0 && left > value, is_right = lane + 1 < warp_size && right > value;
-      if (!(value >= least) || is_left || is_right) continue;
-      const int place = group + k * warp_size + lane, x = place % job.width, y = place / job.width;
-      if (x == 0 || y == 0 || x + 1 == job.width || y + 1 == job.height) continue;
-      if (planes.has_peak(job, place, value)) body(CoarsePeak{template_index, pose, x - 1, y - 1, value});
-    }
-  }
-}
 
 /// First score of a bin; scores are at most 1, or a little more by rounding.
 __device__ float bin_begin(float threshold, int bin) {
@@ -304,12 +243,168 @@ __device__ int bin_of(float threshold, float score) {
   return bin;
 }
 
-__global__ void __launch_bounds__(threads)
-    count_peaks(const __grid_constant__ PeakJob job, int blocks, std::int32_t* bins) {
-  for_each_peak(job, blocks, [&](const CoarsePeak& peak) {
-    const std::int64_t first = static_cast<std::int64_t>(peak.template_index) * kScoreBins;
-    atomicAdd(&bins[first + bin_of(job.planes.threshold, peak.score)], 1);
-  });
+/// Peaks of a warp on their way to the list of all: one atomic operation for many.
+class PeakQueue {
+ public:
+  static constexpr int capacity = 2 * warp_size;
+
+  /// memory: `capacity` elements in shared memory.
+  __device__ PeakQueue(const MaximaJob& job, CoarsePeak* memory) : job_(job), memory_(memory) {}
+  /// All lanes must call it.
+  __device__ void add(bool is_peak, const CoarsePeak& peak) {
+    const unsigned peaks = __ballot_sync(all_lanes, is_peak);
+    if (peaks == 0) return;
+    const unsigned before = peaks & ((1u << threadIdx.x % warp_size) - 1);
+    if (is_peak) memory_[count_ + __popc(before)] = peak;
+    count_ += __popc(peaks);
+    if (count_ > capacity - warp_size) flush();
+  }
+  __device__ void flush() {
+    __syncwarp();
+    const int lane = threadIdx.x % warp_size;
+    int first = 0;
+    if (lane == 0 && count_ > 0) first = atomicAdd(job_.all.count, count_);
+    first = __shfl_sync(all_lanes, first, 0);
+    for (int k = lane; k < count_; k += warp_size) {
+      const CoarsePeak peak = memory_[k];
+      const int bin = bin_of(job_.planes.threshold, peak.score);
+      atomicAdd(&job_.bins[std::int64_t{peak.template_index} * kScoreBins + bin], 1);
+      if (first + k < job_.all.capacity) job_.all.peaks[first + k] = peak;
+    }
+    __syncwarp();
+    count_ = 0;
+  }
+
+ private:
+  const MaximaJob& job_;
+  CoarsePeak* memory_;
+  int count_ = 0;
+};
+
+/// The scores of a strip at one pose.
+struct StripScores {
+  float own[strip_rows], highest[strip_rows];  ///< highest: of the 3 x 3 scores around a place
+};
+
+/// One warp's strip. A lane has a column; the first and the last one only decide about their neighbours.
+class PeakStrip {
+ public:
+  __device__ PeakStrip(const MaximaJob& job, int task)
+      : job_(job), width_(job.planes.width + 2), height_(job.planes.height + 2) {
+    const StripGrid& grid = job.grid;
+    const CoarseNeighbours& n = job.planes.neighbours;
+    column_ = task % grid.across * strip_columns + static_cast<int>(threadIdx.x) % warp_size;
+    row_ = task / grid.across % grid.down * strip_rows;
+    task /= grid.across * grid.down;
+    const int chunk = task % grid.chunks;
+    first_turn_ = chunk * n.turns / grid.chunks, end_turn_ = (chunk + 1) * n.turns / grid.chunks;
+    task /= grid.chunks;
+    size_ = task % n.sizes, template_ = task / n.sizes;
+  }
+
+  __device__ void search(PeakQueue& queue) const {
+    const CoarseNeighbours& n = job_.planes.neighbours;
+    const bool is_linked = n.by_turn && n.turns > 2;
+    float before[strip_rows],
+        rising[strip_rows];  // highest scores at the pose before; peaks unless one follows
+    StripScores scores;
+    if (is_linked && (first_turn_ > 0 || n.full_circle))
+      load(first_turn_ > 0 ? first_turn_ - 1 : n.turns - 1, scores);
+    else
+      fill(scores.highest, nowhere);
+#pragma unroll
+    for (int i = 0; i < strip_rows; ++i) before[i] = scores.highest[i], rising[i] = no_peak;
+    for (int turn = first_turn_; turn < end_turn_; ++turn) {
+      load(turn, scores);
+      if (turn > first_turn_) take(turn - 1, rising, scores.highest, is_linked, queue);
+#pragma unroll
+      for (int i = 0; i < strip_rows; ++i) {
+        const float own = scores.own[i];
+        const bool is_high = own >= job_.planes.threshold && own >= scores.highest[i] && own > before[i];
+        rising[i] = is_high ? own : no_peak;
+        if (is_linked) before[i] = scores.highest[i];
+      }
+    }
+    const bool is_followed = is_linked && (end_turn_ < n.turns || n.full_circle);
+    if (is_followed) load(end_turn_ < n.turns ? end_turn_ : 0, scores);
+    take(end_turn_ - 1, rising, scores.highest, is_followed, queue);
+  }
+
+ private:
+  __device__ static void fill(float (&values)[strip_rows], float value) {
+#pragma unroll
+    for (int i = 0; i < strip_rows; ++i) values[i] = value;
+  }
+  __device__ const float* plane(int pose) const {
+    const CoarseNeighbours& n = job_.planes.neighbours;
+    const std::int64_t places = std::int64_t{width_} * height_;
+    return job_.planes.scores + (std::int64_t{template_} * n.turns * n.sizes + pose) * places;
+  }
+  __device__ int pose_at(int turn) const { return size_ * job_.planes.neighbours.turns + turn; }
+
+  __device__ void load(int turn, StripScores& scores) const {
+    const float* from = plane(pose_at(turn)) + std::int64_t{row_} * width_ + column_;
+    float own[strip_rows + 2], across[strip_rows + 2];
+#pragma unroll
+    for (int i = 0; i < strip_rows + 2; ++i)
+      own[i] = column_ < width_ && row_ + i < height_ ? from[std::int64_t{i} * width_] : nowhere;
+#pragma unroll
+    for (int i = 0; i < strip_rows + 2; ++i) {
+      const float left = __shfl_up_sync(all_lanes, own[i], 1), right = __shfl_down_sync(all_lanes, own[i], 1);
+      across[i] = fmaxf(own[i], fmaxf(left, right));
+    }
+#pragma unroll
+    for (int i = 0; i < strip_rows; ++i) {
+      scores.own[i] = own[i + 1];
+      scores.highest[i] = fmaxf(across[i], fmaxf(across[i + 1], across[i + 2]));
+    }
+  }
+
+  /// Takes the peaks at a pose, that no score at the next angle surpasses if there is one.
+  __device__ void take(int turn, const float (&rising)[strip_rows], const float (&next)[strip_rows],
+                       bool has_next, PeakQueue& queue) const {
+    const int pose = pose_at(turn), lane = static_cast<int>(threadIdx.x) % warp_size;
+    const bool is_inside = lane > 0 && lane + 1 < warp_size && column_ + 1 < width_;
+#pragma unroll
+    for (int i = 0; i < strip_rows; ++i) {
+      const float value = rising[i];
+      const bool may_be = is_inside && row_ + i + 2 < height_ && value > no_peak;
+      const bool is_peak =
+          may_be && !(has_next && next[i] > value) && is_highest_size(pose, row_ + i + 1, value);
+      queue.add(is_peak, {template_ + job_.first_template, pose, column_ - 1, row_ + i, value});
+    }
+  }
+  /// True if no score at a neighbouring scale surpasses a score, or is as high at the scale before.
+  __device__ bool is_highest_size(int pose, int row, float value) const {
+    const CoarseNeighbours& n = job_.planes.neighbours;
+    if (!n.by_size) return true;
+    return !(size_ > 0 && highest_at(pose - n.turns, row) >= value) &&
+           !(size_ + 1 < n.sizes && highest_at(pose + n.turns, row) > value);
+  }
+  __device__ float highest_at(int pose, int row) const {
+    const float* at = plane(pose) + std::int64_t{row} * width_ + column_;
+    float highest = nowhere;
+#pragma unroll
+    for (int j = -1; j <= 1; ++j)
+#pragma unroll
+      for (int i = -1; i <= 1; ++i) highest = fmaxf(highest, at[j * width_ + i]);
+    return highest;
+  }
+
+  const MaximaJob& job_;
+  int width_, height_;  ///< of the score planes
+  int column_, row_;    ///< of the score planes: of the lane, and the row above the strip
+  int first_turn_, end_turn_, size_, template_;
+};
+
+/// A warp has a strip.
+__global__ void __launch_bounds__(threads) find_maxima(const __grid_constant__ MaximaJob job) {
+  __shared__ CoarsePeak queues[warps][PeakQueue::capacity];
+  const int warp = warp_index();
+  PeakQueue queue(job, queues[warp]);
+  for_each_task(job.grid.all(job.planes), warps, warp,
+                [&](std::int64_t task) { PeakStrip(job, static_cast<int>(task)).search(queue); });
+  queue.flush();
 }
 
 /// The lowest bin of the highest ones that hold `most` peaks. A block per template.
@@ -330,37 +425,27 @@ __global__ void __launch_bounds__(threads)
   cuts[blockIdx.x] = bin_begin(threshold, bin);
 }
 
-__global__ void __launch_bounds__(threads) find_peaks(const __grid_constant__ PeakJob job, int blocks) {
-  for_each_peak(job, blocks, [&](CoarsePeak peak) {
-    peak.template_index += job.first_template;
-    const int at = atomicAdd(job.count, 1);
-    if (at < job.capacity) job.peaks[at] = peak;
+/// Appends the peaks of at least their template's cut.
+__global__ void __launch_bounds__(threads)
+    take_highest(const PeakList all, const float* cuts, PeakList highest) {
+  for_each_task(min(*all.count, all.capacity), threads, threadIdx.x, [&](std::int64_t k) {
+    const CoarsePeak peak = all.peaks[k];
+    if (!(peak.score >= cuts[peak.template_index])) return;
+    const int at = atomicAdd(highest.count, 1);
+    if (at < highest.capacity) highest.peaks[at] = peak;
   });
 }
 
-/// The blocks that search for maxima.
-struct PeakGrid {
-  int per_plane;
-  unsigned all;
-
-  explicit PeakGrid(const CoarsePlanes& planes) {
-    constexpr std::int64_t places_per_thread = 8;
-    const std::int64_t places = coarse_places(planes.width, planes.height);
-    per_plane = static_cast<int>((places + threads * places_per_thread - 1) / (threads * places_per_thread));
-    all = grid_size(
-        std::int64_t{per_plane} * planes.templates * planes.neighbours.turns * planes.neighbours.sizes, 1);
-  }
-};
-PeakJob job_of(const CoarsePlanes& planes) {
-  return {planes,
-          planes.width + 2,
-          planes.height + 2,
-          coarse_places(planes.width, planes.height),
-          nullptr,
-          0,
-          nullptr,
-          0,
-          nullptr};
+/// Few strips are shared by several warps, which have some of the angles.
+StripGrid strips_of(const CoarsePlanes& planes) {
+  constexpr std::int64_t enough = 4096;
+  constexpr int least_turns = 4;
+  StripGrid grid{(planes.width + strip_columns - 1) / strip_columns,
+                 (planes.height + strip_rows - 1) / strip_rows, 1};
+  const std::int64_t whole = std::max<std::int64_t>(1, grid.all(planes)),
+                     most = std::max(1, planes.neighbours.turns / least_turns);
+  grid.chunks = static_cast<int>(std::clamp<std::int64_t>((enough + whole - 1) / whole, 1, most));
+  return grid;
 }
 
 void launch_single_scores(const ScoreJob& job, StreamHandle stream) {
@@ -399,26 +484,24 @@ void launch_coarse_scores(const CoarsePlane& image, const CoarsePatterns& patter
     launch_tensor_scores(job, stream);
 }
 
-void launch_coarse_cuts(const CoarsePlanes& planes, int most, std::int32_t* bins, float* cuts,
-                        StreamHandle stream) {
-  const PeakGrid grid(planes);
-  if (grid.all == 0) return;
-  fill(bins, 0, sizeof(std::int32_t) * kScoreBins * planes.templates, stream);
-  count_peaks<<<grid.all, threads, 0, stream>>>(job_of(planes), grid.per_plane, bins);
-  check_launch("counting coarse scores");
-  find_cuts<<<planes.templates, threads, 0, stream>>>(bins, most, planes.threshold, cuts);
-  check_launch("cuts of coarse scores");
+void launch_coarse_maxima(const CoarsePlanes& planes, int first_template, const PeakList& all,
+                          std::int32_t* bins, StreamHandle stream) {
+  const MaximaJob job{planes, strips_of(planes), first_template, all, bins};
+  const std::int64_t strips = job.grid.all(planes);
+  if (strips == 0) return;
+  find_maxima<<<grid_size(strips, warps), threads, 0, stream>>>(job);
+  check_launch("local maxima of coarse scores");
 }
 
-void launch_coarse_peaks(const CoarsePlanes& planes, const float* cuts, int first_template, CoarsePeak* peaks,
-                         int capacity, std::int32_t* count, StreamHandle stream) {
-  const PeakGrid grid(planes);
-  if (grid.all == 0) return;
-  PeakJob job = job_of(planes);
-  job.cuts = cuts, job.first_template = first_template;
-  job.peaks = peaks, job.capacity = capacity, job.count = count;
-  find_peaks<<<grid.all, threads, 0, stream>>>(job, grid.per_plane);
-  check_launch("local maxima of coarse scores");
+void launch_highest_maxima(const PeakList& all, const std::int32_t* bins, int templates, int most,
+                           float threshold, float* cuts, const PeakList& highest, StreamHandle stream) {
+  if (templates == 0) return;
+  find_cuts<<<templates, threads, 0, stream>>>(bins, most, threshold, cuts);
+  check_launch("cuts of coarse scores");
+  constexpr int most_blocks = 1024;
+  take_highest<<<std::min<unsigned>(grid_size(all.capacity, threads), most_blocks), threads, 0, stream>>>(
+      all, cuts, highest);
+  check_launch("the highest coarse scores");
 }
 
 }  // namespace dic::kernels

@@ -14,10 +14,11 @@ constexpr int few_fits = 132, many_fits = 1500;
 /// Blocks per multiprocessor; leaves 128 registers.
 constexpr int blocks_of(int threads) { return 512 / threads; }
 
-/// One block's fit.
-template <int kThreads>
+/// One block's fit. kShears: may be affine.
+template <int kThreads, bool kShears>
 class BlockFit {
   static constexpr int threads = kThreads, warps = kThreads / warp_size;
+  using Terms = FitTerms<kShears>;
 
  public:
   using Shared = fits::Shared<warps>;
@@ -27,6 +28,7 @@ class BlockFit {
       : image_{image}, pixels_(pixels), task_(task), shared_(shared), values_(values) {}
 
   __device__ void run(PoseResult& result) {
+    clear_products(shared_);
     const float origin = origin_at<threads>(image_, pixels_, task_.start, shared_);
     auto* steps = reinterpret_cast<pose::FitSteps*>(shared_.steps);
     if (threadIdx.x == 0)
@@ -75,12 +77,13 @@ class BlockFit {
   }
 
   __device__ void sum_products(float gain, float offset, float limit) {
-    float sums[product_sums] = {};
+    float sums[Terms::sums] = {};
     for (int k = threadIdx.x; k < pixels_.count; k += threads) {
       const float v = values_[k];
-      if (v == v) add_products(pixels_, k, v, weight_of(v - gain * pixels_.t[k] - offset, limit), sums);
+      if (v != v) continue;
+      add_products<kShears>(pixels_, k, v, weight_of(v - gain * pixels_.t[k] - offset, limit), sums);
     }
-    block_products<threads>(sums, shared_, shared_.products);
+    block_products<threads, kShears>(sums, shared_, shared_.products);
   }
 
   /// Correlation of the gradients of template and image over pixels that fit.
@@ -116,27 +119,28 @@ class BlockFit {
   float* values_;  ///< in shared memory: of all pixels, then the residuals of those of the median
 };
 
-template <int kThreads>
+template <int kThreads, bool kShears>
 __global__ void __launch_bounds__(kThreads, blocks_of(kThreads))
     fit_poses(const __grid_constant__ PoseLevel image, const PosePixels* pixels, const PoseTask* tasks,
               PoseResult* results) {
-  __shared__ typename BlockFit<kThreads>::Shared shared;
+  using Fit = BlockFit<kThreads, kShears>;
+  __shared__ typename Fit::Shared shared;
   __shared__ PosePixels own;  // its pointers would need too many registers
   extern __shared__ float values[];
   const PoseTask& task = tasks[blockIdx.x];
   if (threadIdx.x == 0) own = pixels[task.pixels];
   __syncthreads();
-  BlockFit<kThreads>(image, own, task, shared, values).run(results[blockIdx.x]);
+  Fit(image, own, task, shared, values).run(results[blockIdx.x]);
 }
 
-template <int kThreads>
-void launch_fits(const PoseLevel& image, const PosePixels* pixels, int most_padded, const PoseTask* tasks,
-                 int count, PoseResult* results, StreamHandle stream) {
+template <int kThreads, bool kShears = false>
+void launch_fits(const PoseFits& fits, int most_padded, StreamHandle stream) {
   const std::size_t bytes = sizeof(float) * (most_padded + std::min<std::size_t>(most_padded, most_medians));
-  check(cudaFuncSetAttribute(fit_poses<kThreads>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  check(cudaFuncSetAttribute(fit_poses<kThreads, kShears>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(bytes)),
         "shared memory of the fits of poses");
-  fit_poses<kThreads><<<grid_size(count, 1), kThreads, bytes, stream>>>(image, pixels, tasks, results);
+  fit_poses<kThreads, kShears><<<grid_size(fits.count, 1), kThreads, bytes, stream>>>(
+      fits.image, fits.pixels, fits.tasks, fits.results);
   check_launch("fits of poses");
 }
 
@@ -144,17 +148,18 @@ void launch_fits(const PoseLevel& image, const PosePixels* pixels, int most_padd
 
 int most_pose_pixels() { return 8192; }
 
-void launch_pose_fits(const PoseLevel& image, const PosePixels* pixels, int most_padded,
-                      const PoseTask* tasks, int count, PoseResult* results, StreamHandle stream) {
-  if (count == 0) return;
-  if (count <= few_fits)
-    launch_fits<most_threads>(image, pixels, most_padded, tasks, count, results, stream);
-  else if (most_padded <= short_list && count >= many_fits)
-    launch_fits<warp_size>(image, pixels, most_padded, tasks, count, results, stream);
+void launch_pose_fits(const PoseFits& fits, int most_padded, StreamHandle stream) {
+  if (fits.count == 0) return;
+  if (fits.shear)
+    launch_fits<many_threads, true>(fits, most_padded, stream);
+  else if (fits.count <= few_fits)
+    launch_fits<most_threads>(fits, most_padded, stream);
+  else if (most_padded <= short_list && fits.count >= many_fits)
+    launch_fits<warp_size>(fits, most_padded, stream);
   else if (most_padded <= short_list)
-    launch_fits<few_threads>(image, pixels, most_padded, tasks, count, results, stream);
+    launch_fits<few_threads>(fits, most_padded, stream);
   else
-    launch_fits<many_threads>(image, pixels, most_padded, tasks, count, results, stream);
+    launch_fits<many_threads>(fits, most_padded, stream);
 }
 
 }  // namespace dic::kernels

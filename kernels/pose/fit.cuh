@@ -19,7 +19,8 @@ struct Shared {
   double product_sums[kWarps][pose::kProducts + 1];
   double products[pose::kProducts + 1];
   unsigned bins[bin_count];
-  unsigned digit, rank;
+  unsigned digit, rank, alike;  ///< alike: residuals with the digit
+  float middle;
   int residual_count;
   bool goes_on;
   alignas(pose::FitSteps) unsigned char steps[sizeof(pose::FitSteps)];
@@ -132,30 +133,41 @@ __device__ void find_digit(Shared& shared, unsigned rank) {
     if (rank < before + here) {
       shared.digit = lane * per_lane + k;
       shared.rank = rank - before;
+      shared.alike = here;
       return;
     }
     before += here;
   }
 }
 
-/// The middle one of the residuals, which are not negative, so that their bits are ordered as they are.
+/// The middle one of the residuals, which are not negative, so that their bits are ordered as they are. The
+/// first digit is the exponent, in which they differ. length: of the list; those that count come first when
+/// sorted.
 template <int kThreads, typename Shared>
-__device__ float median(Shared& shared, const float* residuals) {
-  const int count = shared.residual_count;
+__device__ float median(Shared& shared, const float* residuals, int length) {
+  constexpr int digit_bits = 8;
   unsigned known = 0;
-  if (threadIdx.x == 0) shared.rank = count / 2;
-  for (int shift = 24; shift >= 0; shift -= 8) {
+  if (threadIdx.x == 0) shared.rank = shared.residual_count / 2;
+  for (int top = 31; top > 0;) {  // the sign is 0
+    const int shift = max(top - digit_bits, 0);
+    const unsigned mask = (1u << (top - shift)) - 1;
     for (int k = threadIdx.x; k < bin_count; k += kThreads) shared.bins[k] = 0;
     __syncthreads();
     const unsigned rank = shared.rank;
-    for (int k = threadIdx.x; k < count; k += kThreads) {
+    for (int k = threadIdx.x; k < length; k += kThreads) {
       const unsigned bits = __float_as_uint(residuals[k]);
-      if (shift == 24 || bits >> (shift + 8) == known) atomicAdd(&shared.bins[bits >> shift & 255], 1u);
+      if (bits >> top == known) atomicAdd(&shared.bins[bits >> shift & mask], 1u);
     }
     __syncthreads();
     if (threadIdx.x < warp_size) find_digit(shared, rank);
     __syncthreads();
-    known = known << 8 | shared.digit;
+    known = known << (top - shift) | shared.digit;
+    top = shift;
+    if (shared.alike > 1) continue;
+    for (int k = threadIdx.x; k < length; k += kThreads)
+      if (__float_as_uint(residuals[k]) >> top == known) shared.middle = residuals[k];
+    __syncthreads();
+    return shared.middle;
   }
   return __uint_as_float(known);
 }
@@ -166,15 +178,19 @@ __device__ float limit_of(const PosePixels& pixels, const float* values, Shared&
                           bool is_near, double gain, double offset) {
   if (threadIdx.x == 0) shared.residual_count = 0;
   __syncthreads();
-  const int stride = pose::median_stride(pixels.count);
+  const int stride = pose::median_stride(pixels.count), length = (pixels.count + stride - 1) / stride;
   const auto g = static_cast<float>(gain), o = static_cast<float>(offset);
-  for (int k = threadIdx.x * stride; k < pixels.count; k += kThreads * stride) {
-    const float v = values[k];
-    if (v != v) continue;
-    residuals[atomicAdd(&shared.residual_count, 1)] = fabsf(v - g * pixels.t[k] - o);
+  const float infinity = __int_as_float(0x7f800000);  // a pixel that is outside
+  int inside = 0;
+  for (int k = threadIdx.x; k < length; k += kThreads) {
+    const float v = values[k * stride];
+    residuals[k] = v == v ? fabsf(v - g * pixels.t[k * stride] - o) : infinity;
+    inside += v == v;
   }
+  inside = __reduce_add_sync(all_lanes, inside);
+  if (threadIdx.x % warp_size == 0) atomicAdd(&shared.residual_count, inside);
   __syncthreads();
-  const float middle = shared.residual_count > 0 ? median<kThreads>(shared, residuals) : 0.0f;
+  const float middle = shared.residual_count > 0 ? median<kThreads>(shared, residuals, length) : 0.0f;
   return pose::residual_limit(is_near, middle, pixels.squares, gain, pixels.count);
 }
 
@@ -183,41 +199,76 @@ __device__ inline float weight_of(float residual, float limit) {
   return limit > 0 ? pose::biweight(residual / limit) : 1.0f;
 }
 
-/// Sums of the products of the terms; the last one is the number of pixels that fit.
-constexpr int product_sums = pose::kProducts + 1;
+/// The terms of which a fit needs products, see pose::kTerms. Without shear, a turn and a growth take the
+/// places of two of the four terms of the matrix; those of the others are 0.
+template <bool kShears>
+struct FitTerms {
+  static constexpr int count = kShears ? pose::kTerms : pose::kTerms - 2;
+  /// Sums of the products, and the number of pixels that fit.
+  static constexpr int sums = count * (count + 1) / 2 + 1;
+  float values[count];
 
-__device__ inline void add_products(const PosePixels& pixels, int k, float v, float w,
-                                    float (&sums)[product_sums]) {
-  const float xi = pixels.xi[k], eta = pixels.eta[k], t = pixels.t[k], tx = pixels.tx[k], ty = pixels.ty[k];
-  const float terms[pose::kTerms] = {tx, ty, xi * tx, eta * tx, xi * ty, eta * ty, t, 1.0f, v};
+  __device__ FitTerms(const PosePixels& pixels, int k, float v) {
+    const float xi = pixels.xi[k], eta = pixels.eta[k], t = pixels.t[k], tx = pixels.tx[k], ty = pixels.ty[k];
+    int at = 0;
+    values[at++] = tx, values[at++] = ty;
+    if constexpr (kShears) {
+      values[at++] = xi * tx, values[at++] = eta * tx;
+      values[at++] = xi * ty, values[at++] = eta * ty;
+    } else {
+      values[at++] = fmaf(xi, tx, eta * ty), values[at++] = fmaf(xi, ty, -eta * tx);
+    }
+    values[at++] = t, values[at++] = 1, values[at++] = v;
+  }
+  /// Index among pose::kTerms: turn and growth are 4 and 2, see NormalEquations::of().
+  __device__ static constexpr int term(int k) { return kShears || k < 3 ? k : k == 3 ? 4 : k + 2; }
+};
+
+template <bool kShears>
+__device__ void add_products(const PosePixels& pixels, int k, float v, float w,
+                             float (&sums)[FitTerms<kShears>::sums]) {
+  using Terms = FitTerms<kShears>;
+  const Terms terms(pixels, k, v);
   int at = 0;
 #pragma unroll
-  for (int i = 0; i < pose::kTerms; ++i) {
-    const float weighted = w * terms[i];
+  for (int i = 0; i < Terms::count; ++i) {
+    const float weighted = w * terms.values[i];
 #pragma unroll
-    for (int j = i; j < pose::kTerms; ++j, ++at) sums[at] = fmaf(weighted, terms[j], sums[at]);
+    for (int j = i; j < Terms::count; ++j, ++at) sums[at] = fmaf(weighted, terms.values[j], sums[at]);
   }
-  sums[product_sums - 1] += w > pose::kFits;
+  sums[Terms::sums - 1] += w > pose::kFits;
+}
+
+constexpr int product_sums = pose::kProducts + 1;
+
+/// Sums over the warp some of the products, `kFirst` and up.
+template <bool kShears, int kFirst = 0>
+__device__ void warp_products(const float (&sums)[FitTerms<kShears>::sums], double (&of_warp)[product_sums]) {
+  using Terms = FitTerms<kShears>;
+  constexpr int count = Terms::sums - kFirst < warp_size ? Terms::sums - kFirst : warp_size;
+  float some[count];
+#pragma unroll
+  for (int k = 0; k < count; ++k) some[k] = sums[kFirst + k];
+  const float sum = TransposedSum<count>::sum_over_warp(some);
+  const auto put = [&](int k, int place) {
+    const bool is_here = k >= kFirst && k < kFirst + count;
+    if (is_here && static_cast<int>(threadIdx.x) % warp_size == TransposedSum<count>::lane_of(k - kFirst))
+      of_warp[place] = sum;
+  };
+  int at = 0;
+#pragma unroll
+  for (int i = 0; i < Terms::count; ++i)
+#pragma unroll
+    for (int j = i; j < Terms::count; ++j, ++at) put(at, pose::product_index(Terms::term(i), Terms::term(j)));
+  put(at, pose::kProducts);
+  if constexpr (kFirst + count < Terms::sums) warp_products<kShears, kFirst + count>(sums, of_warp);
 }
 
 /// Sums products over the block, as doubles.
-template <int kThreads, typename Shared>
-__device__ void block_products(const float (&sums)[product_sums], Shared& shared, double* products) {
-  constexpr int first = 32, rest = product_sums - first;
-  float head[first], tail[rest];
-#pragma unroll
-  for (int k = 0; k < first; ++k) head[k] = sums[k];
-#pragma unroll
-  for (int k = 0; k < rest; ++k) tail[k] = sums[first + k];
-  const float of_head = TransposedSum<first>::sum_over_warp(head);
-  const float of_tail = TransposedSum<rest>::sum_over_warp(tail);
-  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-#pragma unroll
-  for (int k = 0; k < first; ++k)
-    if (lane == TransposedSum<first>::lane_of(k)) shared.product_sums[warp][k] = of_head;
-#pragma unroll
-  for (int k = 0; k < rest; ++k)
-    if (lane == TransposedSum<rest>::lane_of(k)) shared.product_sums[warp][first + k] = of_tail;
+template <int kThreads, bool kShears, typename Shared>
+__device__ void block_products(const float (&sums)[FitTerms<kShears>::sums], Shared& shared,
+                               double* products) {
+  warp_products<kShears>(sums, shared.product_sums[threadIdx.x / warp_size]);
   __syncthreads();
   for (int k = threadIdx.x; k < product_sums; k += kThreads) {
     double sum = 0;
@@ -225,6 +276,15 @@ __device__ void block_products(const float (&sums)[product_sums], Shared& shared
     products[k] = sum;
   }
   __syncthreads();
+}
+
+/// Sets the sums that no product is added to.
+template <typename Shared>
+__device__ void clear_products(Shared& shared) {
+  double* sums = &shared.product_sums[0][0];
+  for (int k = threadIdx.x; k < static_cast<int>(sizeof(shared.product_sums) / sizeof(double));
+       k += blockDim.x)
+    sums[k] = 0;
 }
 
 /// Adds a pixel to the sums of pose::ScoreSums.

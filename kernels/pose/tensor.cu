@@ -5,8 +5,8 @@
 
 /// Scores of several templates on tensor cores: at 16 places in a row, the image under a pattern times the
 /// patterns of 8 templates is a product of matrices of half floats, summed as floats. A step takes 8 pairs of
-/// pixels of one of the 3 x 3 blocks; its products are added to the sums over all blocks and to those over
-/// the sides at which the block lies.
+/// pixels of one of the 3 x 3 blocks. The blocks of each side follow each other, so that sums over sides are
+/// differences of one running sum.
 namespace dic::kernels {
 namespace coarse {
 namespace {
@@ -14,14 +14,39 @@ namespace {
 constexpr int product_places = 16, product_templates = 8;
 constexpr int pairs_per_lane = PatternPairs::kStep / 4;
 
-/// The shape of the sums of a warp. cut: patterns reach over the image's border or its mask, so that sums of
-/// their visible pixels are needed as well.
-template <bool cut>
-struct Shape {
-  static constexpr int across = cut ? 1 : 2;      ///< products along x
-  static constexpr int deep = cut ? 1 : 2;        ///< products of templates
-  static constexpr int statistics = cut ? 3 : 2;  ///< 1 / root, mean / root; or n, v, v v
-  static constexpr int blocks = 3;                ///< per multiprocessor
+/// The statistics of a place and a part: 1 / root, mean / root; or n, v, v v, of which those of the visible
+/// pixels follow.
+constexpr int statistics_of(bool cut) { return cut ? 3 : 2; }
+constexpr int blocks_per_multiprocessor = 2;
+
+/// Sums of products over all blocks and over those at each side. across: products along x; deep: of
+/// templates.
+template <int kAcross, int kDeep>
+struct RingSums {
+  using Tile = float[kAcross][kDeep][4];
+  Tile all = {}, side[kPatternParts - 1];
+
+  /// Takes over the running sum `all` behind a block, of the number `k` in PatternPairs::kRing.
+  __device__ void end_block(int k) {
+    enum Side { left, right, top, bottom };
+#pragma unroll
+    for (int a = 0; a < kAcross; ++a)
+#pragma unroll
+      for (int d = 0; d < kDeep; ++d)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const float sum = all[a][d][i];
+          const auto of = [&](Side s) -> float& { return side[s][a][d][i]; };
+          if (k == 0) of(left) = sum;   // the first block
+          if (k == 1) of(right) = sum;  // before the right side
+          if (k == 2) of(top) = sum;
+          if (k == 3) of(bottom) = sum;  // before the lower side
+          if (k == 4) of(right) = sum - of(right);
+          if (k == 5) of(left) -= sum;  // before the other blocks of the left side
+          if (k == 6) of(bottom) = sum - of(bottom);
+          if (k == 7) of(left) += sum;
+        }
+  }
 };
 
 /// Distance of two rows of a tile in shared memory, words: lanes that read pairs of neighbouring rows
@@ -44,13 +69,11 @@ __device__ bool is_cut(const ScoreJob& job, int pose, int x, int y, int columns,
 /// deviation, so that half floats keep what is different.
 template <bool cut, bool any_polarity>
 class TensorTile {
-  using Own = Shape<cut>;
-
  public:
   __device__ TensorTile(const ScoreJob& job, float* memory, int stride, int pose, int x, int y)
       : job_(job),
         statistics_(memory),
-        values_(memory + Own::statistics * kPatternParts * tile_places),
+        values_(memory + statistics_of(cut) * kPatternParts * tile_places),
         counts_(values_ + stride * (tile_rows + 2 * job.patterns.reach)),
         stride_(stride),
         pose_(pose),
@@ -80,26 +103,33 @@ class TensorTile {
     make_pairs(values_);
     if constexpr (cut) make_pairs(counts_);
     __syncthreads();
-    constexpr int items = tile_rows * tile_columns / product_places / Own::across;
-    constexpr int items_across = tile_columns / product_places / Own::across;
-    for (int first = 0; first < job_.patterns.templates; first += Own::deep * product_templates)
-      for (int item = warp_; item < items; item += warps) {
-        const int row = item / items_across, column = item % items_across * Own::across * product_places;
-        if (y0_ + row > job_.image.height || x0_ + column > job_.image.width) continue;
-        if constexpr (cut)
-          if (!is_cut(job_, pose_, x0_ + column, y0_ + row, product_places, 1)) {
-            correlate<false>(first, row, column);
-            continue;
-          }
-        correlate<cut>(first, row, column);
-      }
+    for (int first = 0; first < job_.patterns.templates; first += CoarsePatterns::kLanes)
+      for (int row = warp_; row < tile_rows; row += warps)
+        if (y0_ + row <= job_.image.height) score_row(first, row);
   }
 
  private:
   /// Sums of t v; of the visible pixels of patterns that are cut, those of t and t t as well.
-  template <bool partly>
-  using Sums = float[partly ? 3 : 1][kPatternParts][Own::across][Own::deep][4];
-  using Best = float[Own::across][Own::deep][4];
+  template <bool partly, int kAcross, int kDeep>
+  using Sums = RingSums<kAcross, kDeep>[partly ? 3 : 1];
+
+  /// Scores kLanes templates at a row of the tile.
+  __device__ void score_row(int first, int row) const {
+    constexpr int products = tile_columns / product_places;
+    if constexpr (!cut) {
+      correlate<false, products, 2>(first, row, 0);
+    } else {
+      for (int column = 0; column < tile_columns; column += product_places) {
+        if (x0_ + column > job_.image.width) continue;
+        if (!is_cut(job_, pose_, x0_ + column, y0_ + row, product_places, 1)) {
+          correlate<false, 1, 2>(first, row, column);
+          continue;
+        }
+        for (int deep = 0; deep < CoarsePatterns::kLanes; deep += product_templates)
+          correlate<true, 1, 1>(first + deep, row, column);
+      }
+    }
+  }
 
   __device__ void load() {
     const int reach = job_.patterns.reach, columns = tile_columns + 2 * reach,
@@ -193,9 +223,9 @@ class TensorTile {
 
   /// Correlates some templates, from `first` on, with places of a row of the tile, from a column on. partly:
   /// not all pixels of the patterns are visible.
-  template <bool partly>
+  template <bool partly, int kAcross, int kDeep>
   __device__ void correlate(int first, int row, int column) const {
-    Sums<partly> sums = {};
+    Sums<partly, kAcross, kDeep> sums;
     const CoarsePatterns& patterns = job_.patterns;
     const int reach = patterns.reach, step_words = patterns.lanes / product_templates * warp_size;
     const int shift = (row + reach) * stride_ + column + reach + lane_ / 4;
@@ -206,45 +236,57 @@ class TensorTile {
     const int2* pairs = reinterpret_cast<const int2*>(patterns.pairs);
     unsigned grey = first_step_ * step_words + first / product_templates * warp_size + lane_;
     unsigned pair = 4 * first_step_ + lane_ % 4;
-    int2 at = pairs[pair];
-    Word t[Own::deep][2];
-    const auto load = [&](Word(&words)[Own::deep][2]) {
+    const auto load_places = [&](int2 shifts, Word(&words)[2][2 * kAcross]) {
 #pragma unroll
-      for (int d = 0; d < Own::deep; ++d) {
+      for (int a = 0; a < 2 * kAcross; ++a)
+        words[0][a] = values[shifts.x + 8 * a], words[1][a] = values[shifts.y + 8 * a];
+    };
+    const auto load_greys = [&](Word(&words)[kDeep][2]) {
+#pragma unroll
+      for (int d = 0; d < kDeep; ++d) {
         const uint2 both = greys[grey + d * warp_size];
         words[d][0] = both.x, words[d][1] = both.y;
       }
     };
-    load(t);
+    // Places and grey values are loaded one step ahead, pairs two; behind the last ones are those of another
+    // pose.
+    int2 at = pairs[pair];
+    Word t[kDeep][2], v[2][2 * kAcross];
+    load_greys(t);
+    load_places(at, v);
+    int2 next = pairs[pair += 4];
 #pragma unroll
     for (int block = 0; block < kPatternBlocks; ++block) {
       const int steps = steps_[block / 4] >> 8 * (block % 4) & 255;
       for (int step = 0; step < steps; ++step) {
-        // One step ahead; behind the last one are those of another pose.
-        pair += 4, grey += step_words;
-        const int2 next = pairs[pair];
-        Word next_t[Own::deep][2];
-        load(next_t);
+        grey += step_words;
+        Word next_t[kDeep][2], next_v[2][2 * kAcross];
+        load_greys(next_t);
+        load_places(next, next_v);
+        const int2 later = pairs[pair += 4];
 #pragma unroll
-        for (int a = 0; a < Own::across; ++a) {
-          const Word v[4] = {values[at.x + a * product_places], values[at.x + a * product_places + 8],
-                             values[at.y + a * product_places], values[at.y + a * product_places + 8]};
+        for (int a = 0; a < kAcross; ++a) {
+          const Word places[4] = {v[0][2 * a], v[0][2 * a + 1], v[1][2 * a], v[1][2 * a + 1]};
 #pragma unroll
-          for (int d = 0; d < Own::deep; ++d) add(block, sums[0], a, d, v, t[d]);
+          for (int d = 0; d < kDeep; ++d) multiply(sums[0].all[a][d], places, t[d]);
           if constexpr (partly) {
             const Word c[4] = {counts[at.x], counts[at.x + 8], counts[at.y], counts[at.y + 8]};
-            add(block, sums[1], a, 0, c, t[0]);
             const Word squares[2] = {squared(t[0][0]), squared(t[0][1])};
-            add(block, sums[2], a, 0, c, squares);
+            multiply(sums[1].all[a][0], c, t[0]);
+            multiply(sums[2].all[a][0], c, squares);
           }
         }
-        at = next;
+        at = next, next = later;
 #pragma unroll
-        for (int d = 0; d < Own::deep; ++d) t[d][0] = next_t[d][0], t[d][1] = next_t[d][1];
+        for (int d = 0; d < kDeep; ++d) t[d][0] = next_t[d][0], t[d][1] = next_t[d][1];
+#pragma unroll
+        for (int a = 0; a < 2 * kAcross; ++a) v[0][a] = next_v[0][a], v[1][a] = next_v[1][a];
       }
+#pragma unroll
+      for (auto& kind : sums) kind.end_block(block);
     }
     const int own = first + 2 * (lane_ % 4);
-    Best best;
+    Best<kAcross, kDeep> best;
     if constexpr (partly)
       rate_visible(own, row, column, sums, best);
     else
@@ -255,15 +297,6 @@ class TensorTile {
     const __half2 value = *reinterpret_cast<const __half2*>(&pair), square = __hmul2(value, value);
     return *reinterpret_cast<const Word*>(&square);
   }
-  /// Adds the products of a step to the sums of the parts of `block`.
-  __device__ static void add(int block, float (&sums)[kPatternParts][Own::across][Own::deep][4], int a, int d,
-                             const Word (&image)[4], const Word (&pattern)[2]) {
-    multiply(sums[0][a][d], image, pattern);
-#pragma unroll
-    for (int side = 0; side < kPatternParts - 1; ++side)
-      if (is_at(block, side)) multiply(sums[1 + side][a][d], image, pattern);
-  }
-
   /// The part of two neighbouring templates.
   __device__ void load_parts(int template_index, int part, CoarsePatterns::Part (&parts)[2]) const {
     for (int j = 0; j < 2; ++j) parts[j] = part_of(job_.patterns, pose_, part, template_index + j);
@@ -272,25 +305,29 @@ class TensorTile {
     return row * tile_columns + column + a * product_places + lane_ / 4 + half * 8;
   }
 
+  template <int kAcross, int kDeep>
+  using Best = float[kAcross][kDeep][4];
+
   /// The best scores of a part. A lane has two neighbouring templates at two places of each product.
-  __device__ void rate(int own, int row, int column,
-                       const float (&sums)[kPatternParts][Own::across][Own::deep][4], Best& best) const {
+  template <int kAcross, int kDeep>
+  __device__ void rate(int own, int row, int column, const RingSums<kAcross, kDeep>& sums,
+                       Best<kAcross, kDeep>& best) const {
 #pragma unroll
     for (int part = 0; part < kPatternParts; ++part) {
-      CoarsePatterns::Part parts[Own::deep][2];
+      CoarsePatterns::Part parts[kDeep][2];
 #pragma unroll
-      for (int d = 0; d < Own::deep; ++d) load_parts(own + d * product_templates, part, parts[d]);
+      for (int d = 0; d < kDeep; ++d) load_parts(own + d * product_templates, part, parts[d]);
 #pragma unroll
-      for (int a = 0; a < Own::across; ++a)
+      for (int a = 0; a < kAcross; ++a)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const float2 window = root_and_mean(part, place_of(row, column, a, half));
 #pragma unroll
-          for (int d = 0; d < Own::deep; ++d)
+          for (int d = 0; d < kDeep; ++d)
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
               const int i = 2 * half + j;
-              const float all = sums[0][a][d][i], sum = part == 0 ? all : all - sums[part][a][d][i];
+              const float all = sums.all[a][d][i], sum = part == 0 ? all : all - sums.side[part - 1][a][d][i];
               const float score = fmaf(parts[d][j].factor, sum * window.x, -parts[d][j].of_mean * window.y);
               const float rated = any_polarity ? fabsf(score) : score;
               best[a][d][i] = part == 0 ? rated : fmaxf(best[a][d][i], rated);
@@ -308,7 +345,8 @@ class TensorTile {
   }
 
   /// The best scores of a part's visible pixels.
-  __device__ void rate_visible(int own, int row, int column, const Sums<true>& sums, Best& best) const {
+  __device__ void rate_visible(int own, int row, int column, const Sums<true, 1, 1>& sums,
+                               Best<1, 1>& best) const {
     const CoarsePatterns& patterns = job_.patterns;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -325,8 +363,8 @@ class TensorTile {
       CoarsePatterns::Part parts[2];
       load_parts(own, part, parts);
       const auto of = [&](int kind, int i) {
-        const float all = sums[kind][0][0][0][i];
-        return part == 0 ? all : all - sums[kind][part][0][0][i];
+        const float all = sums[kind].all[0][0][i];
+        return part == 0 ? all : all - sums[kind].side[part - 1][0][0][i];
       };
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
@@ -343,7 +381,8 @@ class TensorTile {
     }
   }
 
-  __device__ void write(int own, int row, int column, const Best& best) const {
+  template <int kAcross, int kDeep>
+  __device__ void write(int own, int row, int column, const Best<kAcross, kDeep>& best) const {
     const CoarsePatterns& patterns = job_.patterns;
     const int y = y0_ + row, group = lane_ / 4;
     const int width = job_.image.width + 2, x = x0_ + column + group;
@@ -351,14 +390,14 @@ class TensorTile {
     const std::int64_t of_template = places * patterns.poses;
     float* to = job_.scores + own * of_template + pose_ * places + (y + 1) * width + x + 1;
 #pragma unroll
-    for (int d = 0; d < Own::deep; ++d)
+    for (int d = 0; d < kDeep; ++d)
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const int ahead = d * product_templates + j;
         float* plane = to + ahead * of_template;
         if (own + ahead >= patterns.templates) continue;
 #pragma unroll
-        for (int a = 0; a < Own::across; ++a)
+        for (int a = 0; a < kAcross; ++a)
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
             const int right = a * product_places + half * 8;
@@ -379,7 +418,7 @@ class TensorTile {
 /// Scores of all tiles and poses, a block each, that are cut or not. Blocks that run at the same time have
 /// the same pose, so that its patterns stay in the cache.
 template <bool cut, bool any_polarity>
-__global__ void __launch_bounds__(threads, Shape<cut>::blocks)
+__global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
     tensor_scores(const __grid_constant__ ScoreJob job, int stride, TileGrid grid) {
   extern __shared__ float memory[];
   const int pose = blockIdx.x / grid.all, tile = blockIdx.x % grid.all;
@@ -408,7 +447,7 @@ __global__ void __launch_bounds__(threads)
 template <bool cut>
 int bytes_of(int reach) {
   const int words = 2 * (tile_rows + 2 * reach) * stride_of(reach);
-  return static_cast<int>(sizeof(float)) * (Shape<cut>::statistics * kPatternParts * tile_places + words);
+  return static_cast<int>(sizeof(float)) * (statistics_of(cut) * kPatternParts * tile_places + words);
 }
 
 template <bool cut, bool any_polarity>
@@ -473,16 +512,18 @@ PatternPairs pattern_pairs(std::span<const CoarsePatterns::Offset> offsets,
   };
   for (std::size_t k = 0; k < begin.size(); ++k) {
     pairs.begin.push_back(static_cast<std::int32_t>(pairs.shifts.size() / PatternPairs::kStep));
-    if (k % (kPatternBlocks + 1) == kPatternBlocks) continue;  // the end of a pose
-    for (int e = begin[k]; e < begin[k + 1]; ++e) {
-      const bool has_next =
-          e + 1 < begin[k + 1] && offsets[e + 1].y == offsets[e].y && offsets[e + 1].x == offsets[e].x + 1;
+    const std::size_t place = k % (kPatternBlocks + 1);
+    if (place == kPatternBlocks) continue;  // the end of a pose
+    const std::size_t block = k - place + PatternPairs::kRing[place];
+    for (int e = begin[block]; e < begin[block + 1]; ++e) {
+      const bool has_next = e + 1 < begin[block + 1] && offsets[e + 1].y == offsets[e].y &&
+                            offsets[e + 1].x == offsets[e].x + 1;
       add(offsets[e], e, has_next ? e + 1 : -1);
       e += has_next;
     }
     while (pairs.shifts.size() % PatternPairs::kStep != 0) add({0, 0}, -1, -1);
   }
-  for (int k = 0; k < PatternPairs::kStep; ++k) add({0, 0}, -1, -1);  // a step that is read ahead
+  for (int k = 0; k < 2 * PatternPairs::kStep; ++k) add({0, 0}, -1, -1);  // steps that are read ahead
   return pairs;
 }
 

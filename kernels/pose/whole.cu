@@ -10,6 +10,8 @@ namespace {
 using namespace fits;
 
 constexpr int threads = 192, warps = threads / warp_size;
+constexpr bool shears = true;
+using Terms = FitTerms<shears>;
 constexpr int pixels_per_block = 2 * threads;
 constexpr int blocks_per_multiprocessor = 2;
 
@@ -158,17 +160,17 @@ class WholeFit {
   __device__ void sum_products(const Orders& orders) const {
     const auto gain = static_cast<float>(orders.gain), offset = static_cast<float>(orders.offset);
     const float limit = orders.limit;
-    float sums[product_sums] = {};
+    float sums[Terms::sums] = {};
     for (int k = first(); k < job_.pixels.count; k += step()) {
       const float v = job_.values[k];
       float w = 0;
       if (v == v) {
         w = weight_of(v - gain * job_.pixels.t[k] - offset, limit);
-        add_products(job_.pixels, k, v, w, sums);
+        add_products<shears>(job_.pixels, k, v, w, sums);
       }
       job_.weights[k] = w;
     }
-    block_products<threads>(sums, shared_, job_.sums + blockIdx.x * product_sums);
+    block_products<threads, shears>(sums, shared_, job_.sums + blockIdx.x * product_sums);
   }
   __device__ void take_sums() const {
     sum_blocks(product_sums, shared_.products);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -79,6 +80,9 @@ class PoseBackend {
   virtual ~PoseBackend() = default;
   /// Sets the image, which must live until the next call, and makes its levels up to `top`.
   virtual void set_image(ImagePyramid& image, int top) = 0;
+  /// Largest number of templates of a call that leaves work for others: threads search further templates by
+  /// calls of their own at the same time.
+  virtual int templates_together() const { return std::numeric_limits<int>::max(); }
   virtual void find_maxima(std::span<CoarseSearch> searches, const SearchLimit& limit) = 0;
   /// Fits templates at a level above 0. Those that the limit leaves out are not valid.
   virtual void fit(int level, std::span<const LevelStart> starts, std::span<LevelFit> fits,

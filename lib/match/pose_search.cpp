@@ -134,10 +134,13 @@ CoarseSearch PoseSearch::coarse_search(ImagePyramid& pyramid, std::span<const in
   const CoarseImage& image = pyramid.coarse(template_.top(), coarse_margin(), pool_);
   if (pattern_stride_ != image.stride) patterns_.assign(poses_.count(), {});
   pattern_stride_ = image.stride;
-  pool_.parallel_for(std::ssize(wanted), 1, [&](std::int64_t k, std::int64_t, int) {
-    CoarsePattern& pattern = patterns_[wanted[k]];
-    if (pattern.elements.empty() && !effort.limit.is_over())
-      pattern = template_.coarse_pattern(poses_.angle(wanted[k]), poses_.scale(wanted[k]), image.stride);
+  std::vector<int> missing;
+  std::ranges::copy_if(wanted, std::back_inserter(missing),
+                       [&](int pose) { return patterns_[pose].elements.empty(); });
+  pool_.parallel_for(std::ssize(missing), 1, [&](std::int64_t k, std::int64_t, int) {
+    const int pose = missing[k];
+    if (!effort.limit.is_over())
+      patterns_[pose] = template_.coarse_pattern(poses_.angle(pose), poses_.scale(pose), image.stride);
   });
   return {.source = &template_,
           .poses = &poses_,
@@ -749,46 +752,55 @@ std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Cand
   return batch;
 }
 
-namespace {
-
-std::vector<MatchResult> timed_out(std::size_t searches) {
-  MatchResult nothing;
-  nothing.timed_out = true;
-  return std::vector<MatchResult>(searches, nothing);
-}
-
-}  // namespace
-
 std::vector<MatchResult> PoseSearch::find(std::span<Run> runs, const Setting& setting, const Effort& effort) {
-  int top = 0;
-  for (const Run& run : runs) {
-    const int level = run.search->template_.top();
-    if (level == 0) setting.image.require_full(setting.pool);
-    top = std::max(top, level);
-  }
-  setting.backend.set_image(setting.image, top);
-  std::map<int, int> margins;  // by level: searches share one image, which must not change between them
-  for (const Run& run : runs) {
-    int& margin = margins[run.search->template_.top()];
-    margin = std::max(margin, run.search->coarse_margin());
-  }
-  for (const auto& [level, margin] : margins) setting.image.coarse(level, margin, setting.pool);
-  std::vector<CoarseSearch> coarse;
-  for (Run& run : runs) coarse.push_back(run.search->coarse_search(setting.image, run.wanted, effort));
-  if (setting.limit.is_over()) return timed_out(runs.size());  // patterns may be missing
-  setting.backend.find_maxima(coarse, setting.limit);
-  setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
-    runs[k].candidates = runs[k].search->candidates_of(coarse[k]);
-  });
-  for (Run& run : runs)
-    if (!run.candidates.empty()) run.result.best_score = run.candidates.front().score;
-  for (int level = top; level >= 1; --level) refine_level(runs, level, setting, effort.is_fast);
-  setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
-    runs[k].search->measure(runs[k], setting, effort);
+  set_image(runs, setting);
+  const auto together = static_cast<std::size_t>(setting.backend.templates_together());
+  const std::size_t parts = runs.empty() ? 0 : (runs.size() - 1) / together + 1;
+  setting.pool.parallel_for(static_cast<std::int64_t>(parts), 1, [&](std::int64_t k, std::int64_t, int) {
+    const std::size_t first = k * together;
+    find_together(runs.subspan(first, std::min(together, runs.size() - first)), setting, effort);
   });
   std::vector<MatchResult> results;
   for (Run& run : runs) results.push_back(std::move(run.result));
   return results;
+}
+
+/// Prepares the levels of the image, which several threads then read.
+void PoseSearch::set_image(std::span<const Run> runs, const Setting& setting) {
+  int top = 0;
+  std::map<int, int> margins;  // by level
+  for (const Run& run : runs) {
+    const int level = run.search->template_.top();
+    if (level == 0) setting.image.require_full(setting.pool);
+    top = std::max(top, level);
+    margins[level] = std::max(margins[level], run.search->coarse_margin());
+  }
+  setting.backend.set_image(setting.image, top);
+  for (const auto& [level, margin] : margins) setting.image.coarse(level, margin, setting.pool);
+}
+
+void PoseSearch::find_together(std::span<Run> runs, const Setting& setting, const Effort& effort) {
+  std::vector<CoarseSearch> coarse(runs.size());
+  const auto for_each_run = [&](const auto& body) {
+    setting.pool.parallel_for(std::ssize(runs), 1,
+                              [&](std::int64_t k, std::int64_t, int) { body(runs[k], k); });
+  };
+  for_each_run([&](Run& run, std::int64_t k) {
+    coarse[k] = run.search->coarse_search(setting.image, run.wanted, effort);
+  });
+  if (setting.limit.is_over()) {  // patterns may be missing
+    for (Run& run : runs) run.result.timed_out = true;
+    return;
+  }
+  setting.backend.find_maxima(coarse, setting.limit);
+  for_each_run([&](Run& run, std::int64_t k) {
+    run.candidates = run.search->candidates_of(coarse[k]);
+    if (!run.candidates.empty()) run.result.best_score = run.candidates.front().score;
+  });
+  int top = 0;
+  for (const Run& run : runs) top = std::max(top, run.search->template_.top());
+  for (int level = top; level >= 1; --level) refine_level(runs, level, setting, effort.is_fast);
+  for_each_run([&](Run& run, std::int64_t) { run.search->measure(run, setting, effort); });
 }
 
 /// The matches above the threshold. A loose pose is only as well determined as others that show the same part

@@ -91,6 +91,8 @@ class PoseSearch {
   };
 
   static std::vector<MatchResult> find(std::span<Run> runs, const Setting& setting, const Effort& effort);
+  static void set_image(std::span<const Run> runs, const Setting& setting);
+  static void find_together(std::span<Run> runs, const Setting& setting, const Effort& effort);
   static void refine_level(std::span<Run> runs, int level, const Setting& setting, bool is_fast);
   CoarsePoses coarse_poses() const;
   int coarse_margin() const;

@@ -344,20 +344,25 @@ void check_peaks(const kernels::CoarseNeighbours& neighbours, int templates, int
   std::mt19937 random(9);
   std::vector<float> scores(count);
   for (float& s : scores) s = static_cast<float>(random() % 1000) / 999;  // some are equal
-  DeviceBuffer memory, bins_memory, cuts_memory, peaks_memory, count_memory;
+  DeviceBuffer memory, bins_memory, cuts_memory, all_memory, peaks_memory, count_memory;
   planes.scores = on_device(memory, scores, stream);
-  auto* bins = bins_memory.reserve<std::int32_t>(static_cast<std::size_t>(kernels::kScoreBins) * templates);
-  auto* cuts = cuts_memory.reserve<float>(templates);
-  constexpr int capacity = 100000, kFirst = 7;
-  auto* peaks = peaks_memory.reserve<CoarsePeak>(capacity);
-  auto* number = on_device(count_memory, std::vector<std::int32_t>{0}, stream);
-  kernels::launch_coarse_cuts(planes, most, bins, cuts, stream.handle());
-  kernels::launch_coarse_peaks(planes, cuts, kFirst, peaks, capacity, number, stream.handle());
-  const int found = on_host(number, 1, stream)[0];
+  constexpr int capacity = 100000, kFirst = 7, kAll = 200000;
+  const std::vector<std::int32_t> no_bins(static_cast<std::size_t>(kernels::kScoreBins) *
+                                          (kFirst + templates));
+  auto* bins = on_device(bins_memory, no_bins, stream);
+  auto* cuts = cuts_memory.reserve<float>(kFirst + templates);
+  auto* numbers = on_device(count_memory, std::vector<std::int32_t>{0, 0}, stream);
+  const kernels::PeakList every{all_memory.reserve<CoarsePeak>(kAll), kAll, numbers};
+  const kernels::PeakList highest{peaks_memory.reserve<CoarsePeak>(capacity), capacity, numbers + 1};
+  kernels::launch_coarse_maxima(planes, kFirst, every, bins, stream.handle());
+  kernels::launch_highest_maxima(every, bins, kFirst + templates, most, planes.threshold, cuts, highest,
+                                 stream.handle());
+  ASSERT_LE(on_host(numbers, 1, stream)[0], kAll);
+  const int found = on_host(numbers + 1, 1, stream)[0];
   ASSERT_LE(found, capacity);
   const std::set<Peak> all = naive_peaks(scores, planes);
   std::set<Peak> got;
-  for (const CoarsePeak& p : on_host(peaks, found, stream))
+  for (const CoarsePeak& p : on_host(highest.peaks, found, stream))
     got.insert({p.template_index - kFirst, p.pose, p.x, p.y, p.score});
   EXPECT_EQ(static_cast<int>(got.size()), found);
   // Each template keeps its highest peaks.
@@ -542,9 +547,13 @@ void check_fit(const FitScene& scene, const pose::Warp& truth, const std::vector
                                  has_mask ? on_device(mask, scene.mask, stream) : nullptr, scene.width,
                                  scene.height};
   auto* results = results_memory.reserve<kernels::PoseResult>(tasks.size());
-  kernels::launch_pose_fits(level, on_device(pixels_memory, std::vector{pixels}, stream), scene.padded,
-                            on_device(tasks_memory, tasks, stream), static_cast<int>(tasks.size()), results,
-                            stream.handle());
+  kernels::launch_pose_fits({.image = level,
+                             .pixels = on_device(pixels_memory, std::vector{pixels}, stream),
+                             .tasks = on_device(tasks_memory, tasks, stream),
+                             .count = static_cast<int>(tasks.size()),
+                             .shear = plan.freedom == pose::Freedom::affine,
+                             .results = results},
+                            scene.padded, stream.handle());
   const auto got = on_host(results, tasks.size(), stream);
   std::vector<pose::Fit> all;
   for (const pose::Warp& start : starts) all.push_back(naive_fit(scene, start, plan));

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <dic/kernels/pose.hpp>
 #include <map>
+#include <mutex>
 
 #include "match/cuda/device_full_fits.hpp"
 #include "match/cuda/device_pixels.hpp"
@@ -18,6 +19,12 @@ using kernels::CoarsePeak;
 using kernels::DeviceBuffer;
 
 constexpr std::size_t kMostScores = std::size_t{6} << 30;  ///< bytes of score planes at the same time
+/// Expected scores per local maximum, and more maxima: lists that are too short cost another search.
+constexpr std::size_t kPlacesPerPeak = 256, kMorePeaks = 4096;
+
+struct PeakCounts {
+  std::int32_t every, highest;
+};
 
 /// The patterns of one template on the host.
 struct HostPatterns {
@@ -215,7 +222,11 @@ class DevicePyramid {
 /// The image of a coarsest level on the device.
 class DeviceCoarse {
  public:
-  void upload_from(const CoarseImage& image, const kernels::Stream& stream) {
+  /// Begins another image of the same level.
+  void forget() { is_there_ = false; }
+  void require(const CoarseImage& image, const kernels::Stream& stream) {
+    if (is_there_ && image.margin == plane_.margin) return;
+    is_there_ = true;
     const std::ptrdiff_t origin = image.place(0, 0);
     plane_ = {.values = upload(values_, image.values, stream) + origin,
               .counts = upload(counts_, image.counts, stream) + origin,
@@ -230,8 +241,11 @@ class DeviceCoarse {
  private:
   DeviceBuffer values_, counts_;
   kernels::CoarsePlane plane_;
+  bool is_there_ = false;
 };
 
+/// Several threads may search maxima and fit, one at a time each. Fits go first, so that the host gets work
+/// while the device searches maxima of other templates.
 class CudaPoses final : public PoseBackend {
  public:
   CudaPoses(int device, core::ThreadPool& pool)
@@ -244,12 +258,18 @@ class CudaPoses final : public PoseBackend {
   void set_image(ImagePyramid& image, int top) override {
     const kernels::DeviceScope scope(device_);
     stream_.synchronize("the search of poses");  // a search that was cancelled may have left work
+    fit_stream_.synchronize("fits of poses");
     pyramid_.make(image, top, device_, pool_, stream_);
     full_.set_image(pyramid_.full(), image.image().type, pyramid_.full_mask());
+    for (auto& [level, coarse] : coarse_) coarse.forget();
     on_cpu_->set_image(image, top);  // the device works meanwhile
+    stream_.synchronize("the pyramid of an image");
   }
 
+  int templates_together() const override { return 2 * CoarsePatterns::kLanes; }
+
   void find_maxima(std::span<CoarseSearch> searches, const SearchLimit& limit) override {
+    const std::scoped_lock lock(maxima_mutex_);
     const kernels::DeviceScope scope(device_);
     make_patterns(searches);
     std::vector<char> is_done(searches.size(), 0);
@@ -269,18 +289,21 @@ class CudaPoses final : public PoseBackend {
       std::ranges::fill(fits, LevelFit{});
       return;
     }
+    const std::scoped_lock lock(fit_mutex_);
     const kernels::DeviceScope scope(device_);
     const auto count = std::ssize(starts);
     auto* tasks = pinned_tasks_.reserve<kernels::PoseTask>(count);
     std::vector<kernels::PosePixels> pixels;
     std::map<const PoseTemplate*, int> indices;
     int most_padded = 0, last = 0;
+    bool shears = false;
     for (std::int64_t k = 0; k < count; ++k) {
       if (k == 0 || starts[k].source != starts[k - 1].source) {
         const auto [at, is_new] = indices.try_emplace(starts[k].source, static_cast<int>(pixels.size()));
         if (is_new) pixels.push_back(levels_of(*starts[k].source).level(level));
         last = at->second;
         most_padded = std::max(most_padded, pixels[last].padded);
+        shears |= starts[k].plan->freedom == pose::Freedom::affine;
       }
       tasks[k].pixels = last;
     }
@@ -293,13 +316,18 @@ class CudaPoses final : public PoseBackend {
       tasks[k].with_structure = level == 1;
     });
     auto* on_device = tasks_.reserve<kernels::PoseTask>(count);
-    kernels::upload(on_device, tasks, count * sizeof(kernels::PoseTask), stream_);
+    kernels::upload(on_device, tasks, count * sizeof(kernels::PoseTask), fit_stream_);
     auto* results = results_.reserve<kernels::PoseResult>(count);
-    kernels::launch_pose_fits(pyramid_.level(level), upload(pixels_, pixels, stream_), most_padded, on_device,
-                              static_cast<int>(count), results, stream_.handle());
+    kernels::launch_pose_fits({.image = pyramid_.level(level),
+                               .pixels = upload(pixels_, pixels, fit_stream_),
+                               .tasks = on_device,
+                               .count = static_cast<int>(count),
+                               .shear = shears,
+                               .results = results},
+                              most_padded, fit_stream_.handle());
     auto* found = pinned_results_.reserve<kernels::PoseResult>(count);
-    kernels::download(found, results, count * sizeof(kernels::PoseResult), stream_);
-    stream_.synchronize("fits of poses");
+    kernels::download(found, results, count * sizeof(kernels::PoseResult), fit_stream_);
+    fit_stream_.synchronize("fits of poses");
     core::for_each_index(pool_, count, [&](std::int64_t k) {
       fits[k] = {found[k].fit, level == 1 ? found[k].structure : 1};
     });
@@ -351,53 +379,69 @@ class CudaPoses final : public PoseBackend {
       return false;
     const int together = static_cast<int>(std::min<std::size_t>(most_bytes / bytes / lanes, 1 << 20)) * lanes;
     const DevicePatterns& patterns = on_device(searches);
-    coarse_.upload_from(*first.image, stream_);
-    for (int capacity = static_cast<int>(2 * first.most * searches.size() + 4096);;) {
-      const int count = queue(first, patterns, together, capacity);
-      if (count <= capacity) return take_peaks(searches, count);
-      capacity = count;
+    DeviceCoarse& image = coarse_[first.image];
+    image.require(*first.image, stream_);
+    const auto all = bytes / sizeof(float) * searches.size();
+    kernels::PeakList every, highest;
+    every.capacity = capacity_of(every_, all / kPlacesPerPeak + kMorePeaks);
+    highest.capacity = capacity_of(peaks_, 2 * first.most * searches.size() + kMorePeaks);
+    for (;;) {
+      const PeakCounts found = queue(first, image.plane(), patterns, together, every, highest);
+      if (found.every <= every.capacity && found.highest <= highest.capacity)
+        return take_peaks(searches, found.highest);
+      every.capacity = std::max(every.capacity, found.every);
+      highest.capacity = std::max(highest.capacity, found.highest);
     }
   }
 
-  /// Returns the number of peaks, of which `capacity` are there.
-  int queue(const CoarseSearch& first, const DevicePatterns& patterns, int together, int capacity) {
+  static int capacity_of(const DeviceBuffer& buffer, std::size_t least) {
+    constexpr std::size_t most = 1 << 30;
+    return static_cast<int>(std::min(most, std::max(buffer.size() / sizeof(CoarsePeak), least)));
+  }
+
+  /// Finds maxima; their numbers may be larger than the capacities. The highest ones come to the host.
+  PeakCounts queue(const CoarseSearch& first, const kernels::CoarsePlane& image,
+                   const DevicePatterns& patterns, int together, kernels::PeakList every,
+                   kernels::PeakList highest) {
     const CoarsePoses& poses = *first.poses;
-    const auto places =
-        static_cast<std::size_t>(kernels::coarse_places(first.image->width, first.image->height));
-    const int most = std::min(together, patterns.templates());
-    float* scores = scores_.reserve<float>(places * poses.count() * most);
-    auto* bins = bins_.reserve<std::int32_t>(static_cast<std::size_t>(kernels::kScoreBins) * most);
-    auto* cuts = cuts_.reserve<float>(most);
-    auto* peaks = peaks_.reserve<CoarsePeak>(capacity);
-    auto* count = count_.reserve<std::int32_t>(1);
-    kernels::fill(count, 0, sizeof(*count), stream_.handle());
+    const auto places = static_cast<std::size_t>(kernels::coarse_places(image.width, image.height));
+    const int templates = patterns.templates();
+    auto* scores = scores_.reserve<float>(places * poses.count() * std::min(together, templates));
+    const std::size_t bin_count = static_cast<std::size_t>(kernels::kScoreBins) * templates;
+    auto* bins = bins_.reserve<std::int32_t>(bin_count);
+    auto* counts = counts_.reserve<PeakCounts>(1);
+    every.peaks = every_.reserve<CoarsePeak>(every.capacity), every.count = &counts->every;
+    highest.peaks = peaks_.reserve<CoarsePeak>(highest.capacity), highest.count = &counts->highest;
+    kernels::fill(counts, 0, sizeof(*counts), stream_.handle());
+    kernels::fill(bins, 0, bin_count * sizeof(*bins), stream_.handle());
     const kernels::CoarseDemands demands{first.rules.least_variance, CoarseRules::kLeastVisible,
                                          first.rules.any_polarity};
-    for (int k = 0; k < patterns.templates(); k += together) {
-      const CoarsePatterns some = patterns.some(k, std::min(together, patterns.templates() - k));
+    for (int k = 0; k < templates; k += together) {
+      const CoarsePatterns some = patterns.some(k, std::min(together, templates - k));
+      kernels::launch_coarse_scores(image, some, demands, scores, stream_.handle());
       const kernels::CoarsePlanes planes{
           .scores = scores,
-          .width = first.image->width,
-          .height = first.image->height,
+          .width = image.width,
+          .height = image.height,
           .templates = some.templates,
           .neighbours = {poses.turns(), poses.sizes(), poses.by_angle, poses.by_scale, poses.full_circle},
           .threshold = first.threshold};
-      kernels::launch_coarse_scores(coarse_.plane(), some, demands, scores, stream_.handle());
-      kernels::launch_coarse_cuts(planes, static_cast<int>(first.most), bins, cuts, stream_.handle());
-      kernels::launch_coarse_peaks(planes, cuts, k, peaks, capacity, count, stream_.handle());
+      kernels::launch_coarse_maxima(planes, k, every, bins, stream_.handle());
     }
-    std::int32_t found = 0;
-    kernels::download(&found, count, sizeof(found), stream_);
+    kernels::launch_highest_maxima(every, bins, templates, static_cast<int>(first.most), first.threshold,
+                                   cuts_.reserve<float>(templates), highest, stream_.handle());
+    auto* found = pinned_counts_.reserve<PeakCounts>(1);
+    kernels::download(found, counts, sizeof(*found), stream_);
+    kernels::download(pinned_peaks_.reserve<CoarsePeak>(highest.capacity), highest.peaks,
+                      highest.capacity * sizeof(CoarsePeak), stream_);
     stream_.synchronize("the search of poses");
-    return found;
+    return *found;
   }
 
   bool take_peaks(const std::vector<CoarseSearch*>& searches, int count) {
-    std::vector<CoarsePeak> peaks(count);
-    kernels::download(peaks.data(), peaks_.data(), peaks.size() * sizeof(CoarsePeak), stream_);
-    stream_.synchronize("local maxima");
     for (CoarseSearch* search : searches) search->found.clear();
-    for (const CoarsePeak& p : peaks)
+    const auto* peaks = static_cast<const CoarsePeak*>(pinned_peaks_.data());
+    for (const CoarsePeak& p : std::span(peaks, count))
       searches[p.template_index]->found.push_back({p.pose, p.x, p.y, p.score});
     return true;
   }
@@ -415,23 +459,24 @@ class CudaPoses final : public PoseBackend {
   }
 
   const DeviceLevels& levels_of(const PoseTemplate& source) {
-    return levels_.try_emplace(&source, source, stream_).first->second;
+    return levels_.try_emplace(&source, source, fit_stream_).first->second;
   }
 
   int device_;
   int most_reach_;
   core::ThreadPool& pool_;
   std::unique_ptr<PoseBackend> on_cpu_;
-  kernels::Stream stream_;
+  std::mutex maxima_mutex_, fit_mutex_;
+  kernels::Stream stream_, fit_stream_{kernels::Priority::high};
   DevicePyramid pyramid_;
   DeviceFullFits full_;
-  DeviceCoarse coarse_;
+  std::map<const CoarseImage*, DeviceCoarse> coarse_;
   std::map<const PoseTemplate*, HostPatterns> patterns_;
   std::vector<const HostPatterns*> shapes_;  ///< of those in patterns_, by HostPatterns::shape
   std::map<std::vector<const PoseTemplate*>, DevicePatterns> groups_;
   std::map<const PoseTemplate*, DeviceLevels> levels_;
-  DeviceBuffer scores_, bins_, cuts_, peaks_, count_, pixels_, tasks_, results_;
-  kernels::PinnedBuffer pinned_tasks_, pinned_results_;
+  DeviceBuffer scores_, bins_, cuts_, every_, peaks_, counts_, pixels_, tasks_, results_;
+  kernels::PinnedBuffer pinned_counts_, pinned_peaks_, pinned_tasks_, pinned_results_;
 };
 
 }  // namespace

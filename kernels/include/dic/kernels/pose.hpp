@@ -75,9 +75,11 @@ struct CoarsePatterns {
 /// block.
 struct PatternPairs {
   static constexpr int kStep = 8;
+  /// The order of the blocks: around the middle one, which is the last.
+  static constexpr int kRing[kPatternBlocks] = {0, 1, 2, 5, 8, 7, 6, 3, 4};
   std::vector<std::int32_t> shifts;    ///< left pixel of each pair: elements of a tile from the centre
   std::vector<std::int32_t> elements;  ///< both pixels of each pair, -1: none
-  std::vector<std::int32_t> begin;     ///< kPatternBlocks + 1 per pose: indices of steps
+  std::vector<std::int32_t> begin;     ///< kPatternBlocks + 1 per pose, in that order: indices of steps
 };
 /// offsets, begin, reach: see CoarsePatterns.
 PatternPairs pattern_pairs(std::span<const CoarsePatterns::Offset> offsets,
@@ -106,8 +108,8 @@ inline std::int64_t coarse_places(int width, int height) {
 
 /// Largest `CoarsePatterns::reach` whose tiles fit into the current device's shared memory.
 int most_coarse_reach();
-/// Queues the correlation of all templates at all poses and places: the best one of a part. Scores below 0 may
-/// be 0 where a part does not count. scores: [template][pose][place].
+/// Queues the correlation of all templates at all poses and places: the best one of a part. Scores below 0
+/// may be 0 where a part does not count. scores: [template][pose][place].
 void launch_coarse_scores(const CoarsePlane& image, const CoarsePatterns& patterns,
                           const CoarseDemands& demands, float* scores, StreamHandle stream);
 
@@ -130,16 +132,22 @@ struct CoarsePlanes {
   CoarseNeighbours neighbours;
   float threshold = 0;
 };
+/// A list of peaks in device memory, in any order. count: also of those beyond `capacity`, which are left
+/// out.
+struct PeakList {
+  CoarsePeak* peaks = nullptr;
+  int capacity = 0;
+  std::int32_t* count = nullptr;
+};
 constexpr int kScoreBins = 4096;
-/// Queues finding the score of each template from which about `most` local maxima are. bins: kScoreBins per
-/// template, for scratch.
-void launch_coarse_cuts(const CoarsePlanes& planes, int most, std::int32_t* bins, float* cuts,
-                        StreamHandle stream);
-/// Queues appending the local maxima of at least their template's cut, in any order. count: is increased by
-/// their number, also of those beyond `capacity`, which are left out; first_template: is added to their
-/// index.
-void launch_coarse_peaks(const CoarsePlanes& planes, const float* cuts, int first_template, CoarsePeak* peaks,
-                         int capacity, std::int32_t* count, StreamHandle stream);
+/// Queues appending all local maxima of at least the threshold. first_template: is added to their index;
+/// bins: kScoreBins per template, counted by that index, which are increased by the numbers of scores.
+void launch_coarse_maxima(const CoarsePlanes& planes, int first_template, const PeakList& all,
+                          std::int32_t* bins, StreamHandle stream);
+/// Queues appending the highest maxima of each template to `highest`, about `most`. bins: of `all`; cuts: one
+/// per template, for scratch.
+void launch_highest_maxima(const PeakList& all, const std::int32_t* bins, int templates, int most,
+                           float threshold, float* cuts, const PeakList& highest, StreamHandle stream);
 
 /// Pixels of a template at one level, in device memory. Arrays are padded with zeros to whole kPadding.
 struct PosePixels {
@@ -172,10 +180,17 @@ struct PoseLevel {
 /// Largest number of pixels of a list.
 int most_pose_pixels();
 
-/// Queues the fits of all tasks, a block each. pixels, tasks, results: in device memory; most_padded: largest
-/// `PosePixels::padded` of the lists, at most most_pose_pixels().
-void launch_pose_fits(const PoseLevel& image, const PosePixels* pixels, int most_padded,
-                      const PoseTask* tasks, int count, PoseResult* results, StreamHandle stream);
+/// Fits of some templates at one level. Pointers are to device memory.
+struct PoseFits {
+  PoseLevel image;
+  const PosePixels* pixels = nullptr;  ///< of all templates
+  const PoseTask* tasks = nullptr;
+  int count = 0;       ///< of the tasks
+  bool shear = false;  ///< some plans are affine
+  PoseResult* results = nullptr;
+};
+/// Queues fits, a block each. most_padded: largest `PosePixels::padded`, at most most_pose_pixels().
+void launch_pose_fits(const PoseFits& fits, int most_padded, StreamHandle stream);
 
 /// The quintic spline of an image; coefficients: see PlaneLayout, points to the pixel (0, 0); mask: see
 /// PoseLevel.

@@ -108,10 +108,13 @@ DIC_HOST_DEVICE inline void geometric_step(Freedom freedom, const double* free, 
 template <int kMax>
 DIC_HOST_DEVICE bool solve(double (&a)[kMax][kMax], int n, double* b, int columns) {
   constexpr double kLeastPivot = 1e-10;
+  DIC_UNROLL
   for (int i = 0; i < n; ++i) {
     const double diagonal = a[i][i];
+    DIC_UNROLL
     for (int j = 0; j <= i; ++j) {
       double sum = a[i][j];
+      DIC_UNROLL
       for (int k = 0; k < j; ++k) sum -= a[i][k] * a[j][k];
       if (i == j) {
         if (!(sum > kLeastPivot * diagonal)) return false;
@@ -122,11 +125,15 @@ DIC_HOST_DEVICE bool solve(double (&a)[kMax][kMax], int n, double* b, int column
     }
   }
   for (int column = 0; column < columns; ++column, b += n) {
+    DIC_UNROLL
     for (int i = 0; i < n; ++i) {
+      DIC_UNROLL
       for (int k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
       b[i] *= a[i][i];
     }
+    DIC_UNROLL
     for (int i = n - 1; i >= 0; --i) {
+      DIC_UNROLL
       for (int k = i + 1; k < n; ++k) b[i] -= a[k][i] * b[k];
       b[i] *= a[i][i];
     }

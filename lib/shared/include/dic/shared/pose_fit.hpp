@@ -117,6 +117,20 @@ struct NormalEquations {
     });
   }
 
+  /// Solves the equations; false if there is no solution.
+  DIC_HOST_DEVICE bool solve_all() {
+    switch (size) {
+      case parameters(Freedom::shift) + 2:
+        return solve_small<parameters(Freedom::shift) + 2>();
+      case parameters(Freedom::rotation) + 2:
+        return solve_small<parameters(Freedom::rotation) + 2>();
+      case parameters(Freedom::similarity) + 2:
+        return solve_small<parameters(Freedom::similarity) + 2>();
+      default:
+        return solve(matrix, size, unknown, 1);
+    }
+  }
+
   /// Sum over the terms of the unknown of this index. Beside the shift, a similarity has the rotation
   /// (radians), whose term is -eta tx + xi ty, and the logarithm of the scale, xi tx + eta ty.
   template <typename Value>
@@ -126,6 +140,23 @@ struct NormalEquations {
     if (index < 2 || freedom == Freedom::affine) return value(index);
     const bool is_rotation = index == 2 && freedom != Freedom::scale;
     return is_rotation ? value(4) - value(3) : value(2) + value(5);
+  }
+
+ private:
+  /// solve() with a constant size, so that a GPU keeps the equations in registers.
+  template <int kSize>
+  DIC_HOST_DEVICE bool solve_small() {
+    double factor[kSize][kSize], solution[kSize];
+    DIC_UNROLL
+    for (int row = 0; row < kSize; ++row) {
+      solution[row] = unknown[row];
+      DIC_UNROLL
+      for (int column = 0; column <= row; ++column) factor[row][column] = matrix[row][column];
+    }
+    if (!solve(factor, kSize, solution, 1)) return false;
+    DIC_UNROLL
+    for (int row = 0; row < kSize; ++row) unknown[row] = solution[row];
+    return true;
   }
 };
 
@@ -254,7 +285,7 @@ class FitSteps {
   /// Computes the step to which the products lead, at most kMostStep long, with gain and offset. False if
   /// there is no solution.
   DIC_HOST_DEVICE bool solve_step(const double* products) {
-    if (!solve(normal_.matrix, normal_.size, normal_.unknown, 1)) return false;
+    if (!normal_.solve_all()) return false;
     const int free = normal_.size - 2;
     const double amplitude = normal_.unknown[free];
     if (!(plan_.any_polarity ? amplitude != 0 : amplitude > 0)) return false;
