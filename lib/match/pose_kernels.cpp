@@ -61,6 +61,42 @@ HWY_INLINE Weights lagrange_weights(V t) {
   return weights;
 }
 
+constexpr int kLanes = hn::MaxLanes(D());
+
+/// Sums of 6 x 6 pixels around each position of a vector, which begin `at` behind `corner`, by the weights of
+/// columns and rows. Rows are read as vectors: 36 gathers take several times as long.
+HWY_INLINE V weighted_sum(const float* corner, std::ptrdiff_t stride, hn::Vec<DI> at, const Weights& across,
+                          const Weights& down) {
+  const D d;
+  const DI di;
+  const hn::CappedTag<float, 4>
+      dc;  // columns from 0 to 3, and from 2 to 5, of which the first two count already
+  constexpr int kColumns = hn::MaxLanes(hn::CappedTag<float, 4>());
+  HWY_ALIGN float left[4 * kLanes], right[4 * kLanes], of_rows[6][kLanes], sums[4 * kLanes];
+  HWY_ALIGN std::int32_t offsets[kLanes];
+  hn::StoreInterleaved4(across.w[0], across.w[1], across.w[2], across.w[3], d, left);
+  hn::StoreInterleaved4(hn::Zero(d), hn::Zero(d), across.w[4], across.w[5], d, right);
+  for (int j = 0; j < 6; ++j) hn::Store(down.w[j], d, of_rows[j]);
+  hn::Store(at, di, offsets);
+  for (int p = 0; p < kLanes; ++p)
+    for (int c = 0; c < 4; c += kColumns) {
+      const float* row = corner + offsets[p] + c;
+      auto first = hn::Zero(dc), last = hn::Zero(dc);
+      for (int j = 0; j < 6; ++j, row += stride) {
+        const auto weight = hn::Set(dc, of_rows[j][p]);
+        first = hn::MulAdd(weight, hn::LoadU(dc, row), first);
+        last = hn::MulAdd(weight, hn::LoadU(dc, row + 2), last);
+      }
+      const int at_column = 4 * p + c;
+      hn::Store(
+          hn::MulAdd(first, hn::Load(dc, left + at_column), hn::Mul(last, hn::Load(dc, right + at_column))),
+          dc, sums + at_column);
+    }
+  V a, b, c, e;
+  hn::LoadInterleaved4(d, sums, a, b, c, e);
+  return hn::Add(hn::Add(a, b), hn::Add(c, e));
+}
+
 template <Sampling kSampling>
 void sample_block(const SampleImage& image, const pose::Warp& warp, const PixelList& pixels,
                   std::size_t begin, float* HWY_RESTRICT values, float* HWY_RESTRICT inside) {
@@ -102,13 +138,7 @@ void sample_block(const SampleImage& image, const pose::Warp& warp, const PixelL
       const bool is_spline = kSampling == Sampling::quintic;
       const Weights across = is_spline ? quintic_weights(fx) : lagrange_weights(fx);
       const Weights down = is_spline ? quintic_weights(fy) : lagrange_weights(fy);
-      value = hn::Zero(d);
-      for (int j = 0; j < 6; ++j) {
-        const float* row = base + (j - 2) * image.stride - 2;
-        V sum = hn::Mul(across.w[0], hn::GatherIndex(d, row, at));
-        for (int i = 1; i < 6; ++i) sum = hn::MulAdd(across.w[i], hn::GatherIndex(d, row + i, at), sum);
-        value = hn::MulAdd(down.w[j], sum, value);
-      }
+      value = weighted_sum(base - 2 * image.stride - 2, image.stride, at, across, down);
     } else {
       const V a = hn::GatherIndex(d, base, at), b = hn::GatherIndex(d, base + 1, at);
       const V e = hn::GatherIndex(d, base + image.stride, at),
@@ -162,20 +192,28 @@ void add_products_block(const PixelList& pixels, std::size_t begin, const float*
     hn::Store(hn::Set(d, 1.0F), d, terms[7] + k);
     hn::Store(hn::LoadU(d, values + k), d, terms[8] + k);
   }
-  double* out = products;
-  HWY_ALIGN float weighted[kBlock];
-  for (int i = 0; i < pose::kTerms; ++i) {
+  HWY_ALIGN float weighted[pose::kTerms][kBlock];
+  for (int i = 0; i < pose::kTerms; ++i)
     for (int k = 0; k < kBlock; k += lanes)
-      hn::Store(hn::Mul(hn::Load(d, terms[i] + k), hn::LoadU(d, weights + k)), d, weighted + k);
-    for (int j = i; j < pose::kTerms; ++j) {
-      V even = hn::Zero(d), odd = hn::Zero(d);
-      for (int k = 0; k < kBlock; k += 2 * lanes) {
-        even = hn::MulAdd(hn::Load(d, weighted + k), hn::Load(d, terms[j] + k), even);
-        odd = hn::MulAdd(hn::Load(d, weighted + k + lanes), hn::Load(d, terms[j] + k + lanes), odd);
-      }
-      *out++ += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd))));
+      hn::Store(hn::Mul(hn::Load(d, terms[i] + k), hn::LoadU(d, weights + k)), d, weighted[i] + k);
+  constexpr int kTile = 3;  // products of so many terms by so many: their sums fit into registers
+  static_assert(pose::kTerms % kTile == 0);
+  for (int i = 0; i < pose::kTerms; i += kTile)
+    for (int j = i; j < pose::kTerms; j += kTile) {
+      V sums[kTile][kTile];
+      for (auto& row : sums)
+        for (V& sum : row) sum = hn::Zero(d);
+      for (int k = 0; k < kBlock; k += lanes)
+        for (int q = 0; q < kTile; ++q) {
+          const V term = hn::Load(d, terms[j + q] + k);
+          for (int p = 0; p < kTile; ++p)
+            sums[p][q] = hn::MulAdd(hn::Load(d, weighted[i + p] + k), term, sums[p][q]);
+        }
+      for (int p = 0; p < kTile; ++p)
+        for (int q = i == j ? p : 0; q < kTile; ++q)
+          products[pose::product_index(i + p, j + q)] +=
+              static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sums[p][q])));
     }
-  }
 }
 
 void add_scores_block(const float* HWY_RESTRICT t, const float* HWY_RESTRICT values,

@@ -14,6 +14,7 @@ struct PixelList {
   static constexpr int kBlock = 256;  ///< pixels that the kernels take at a time
   int count = 0;
   double mean = 0;                        ///< grey value
+  double squares = 0;                     ///< see pose::residual_limit()
   std::vector<float> xi, eta, t, tx, ty;  ///< position, grey value minus the mean, gradient
 
   std::size_t padded() const { return xi.size(); }

@@ -64,15 +64,22 @@ double PoseRefiner::level_at(const SampleImage& image, const PixelList& pixels, 
 namespace {
 
 /// The middle one of some values that are not negative, 0 if there are none; changes their order. Only values
-/// that agree with it in the upper bits are compared: std::nth_element alone takes three times as long.
+/// that agree with it in the upper bits are compared: std::nth_element alone takes several times as long.
 float middle_of(std::vector<float>& values) {
   if (values.empty()) return 0;
-  constexpr int kShift = 20;  // the sign, which is 0, the exponent and 3 bits of the mantissa are above
-  std::array<std::uint16_t, 1 << (31 - kShift)> counts{};
+  // The exponent and 3 bits of the mantissa make a bin, of which there are those of 16 octaves below the
+  // largest value; the first one has all smaller values.
+  constexpr int kShift = 20, kBins = 128;
   static_assert(2 * pose::kMedianPixels < std::numeric_limits<std::uint16_t>::max());
-  const auto bin_of = [](float value) { return std::bit_cast<std::uint32_t>(value) >> kShift; };
+  const auto upper_bits = [](float value) {
+    return static_cast<int>(std::bit_cast<std::uint32_t>(value) >> kShift);
+  };
+  const int first = upper_bits(std::ranges::max(values)) - kBins + 1;
+  const auto bin_of = [&](float value) { return std::clamp(upper_bits(value) - first, 0, kBins - 1); };
+  std::array<std::uint16_t, kBins> counts{};
   for (const float value : values) ++counts[bin_of(value)];
-  std::size_t rank = values.size() / 2, bin = 0;
+  std::size_t rank = values.size() / 2;
+  int bin = 0;
   for (; rank >= counts[bin]; ++bin) rank -= counts[bin];
   const auto end = std::partition(values.begin(), values.end(), [&](float v) { return bin_of(v) == bin; });
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(rank);
@@ -87,12 +94,9 @@ float PoseRefiner::residual_limit(const PixelList& pixels, bool is_near) {
   const auto gain = static_cast<float>(gain_), offset = static_cast<float>(offset_);
   const int stride = pose::median_stride(pixels.count);
   sorted_.clear();
-  double squares = 0;
-  for (int k = 0; k < pixels.count; k += stride) {
-    squares += static_cast<double>(pixels.t[k]) * pixels.t[k];
+  for (int k = 0; k < pixels.count; k += stride)
     if (inside_[k] != 0) sorted_.push_back(std::abs(values_[k] - gain * pixels.t[k] - offset));
-  }
-  return pose::residual_limit(is_near, middle_of(sorted_), squares, gain_, pixels.count);
+  return pose::residual_limit(is_near, middle_of(sorted_), pixels.squares, gain_, pixels.count);
 }
 
 /// Weights the sampled pixels and takes the step to which they lead.

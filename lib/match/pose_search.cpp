@@ -412,7 +412,7 @@ PoseFit PoseSearch::refine_list(FullFits& fits, const pose::Warp& start, double 
     plan.gain = fit.gain, plan.offset = fit.offset;
     return fit.valid;
   };
-  if (template_.full().count > 4 * source.pixels.count) {
+  if (has_many_pixels()) {
     if (step(source.pixels)) fit.valid = final_score(fit) >= least;
     if (!fit.valid) return fit;
   }
@@ -640,12 +640,18 @@ double PoseSearch::determination(const PoseFit& fit, const pose::Warp& warp) con
   return motion > allowed ? allowed / motion : 1;
 }
 
-/// True if a pose relies on hiding pixels with much of the contrast, and those that are left do not determine
-/// it by far.
+/// True if full resolution takes much longer than some of its pixels.
+bool PoseSearch::has_many_pixels() const {
+  return template_.full().count > 4 * template_.level(0).pixels.count;
+}
+
+/// True if a pose of a large template relies on hiding pixels with much of the contrast, and those that are
+/// left do not determine it by far: to settle it would take long and end nowhere.
 bool PoseSearch::is_hopeless(const Best& best) const {
   constexpr double kHidesMuch = 0.7;
   const Refined& pose = *best.pose;
-  return std::abs(pose.fit.score) < kHidesMuch * std::abs(pose.fit.fit_score) && !is_whole(pose.fit) &&
+  return has_many_pixels() && !is_whole(pose.fit) &&
+         std::abs(pose.fit.score) < kHidesMuch * std::abs(pose.fit.fit_score) &&
          best.score * determination(pose.fit, pose.warp) < options_.threshold / 2;
 }
 
@@ -653,8 +659,7 @@ bool PoseSearch::is_hopeless(const Best& best) const {
 /// resolution would take long and end nowhere.
 bool PoseSearch::is_open(const Trial& trial, const Candidate& candidate) const {
   const int level = 1;
-  if (trial.effort.is_fast || template_.top() < level) return false;
-  if (template_.full().count <= 4 * template_.level(0).pixels.count) return false;
+  if (trial.effort.is_fast || template_.top() < level || !has_many_pixels()) return false;
   RefinementPlan plan = plan_at(level, trial.effort.limit);
   plan.gain = candidate.gain, plan.offset = candidate.offset;
   PoseFit fit = fit_at(trial, level, candidate.warp, plan);

@@ -117,6 +117,7 @@ class PoseSearch {
   PoseFit covering(PoseFit fit, const pose::Warp& warp, const std::vector<pose::Warp>& poses,
                    const std::vector<double>& quality) const;
   double determination(const PoseFit& fit, const pose::Warp& warp) const;
+  bool has_many_pixels() const;
   bool is_hopeless(const Best& best) const;
   bool is_open(const Trial& trial, const Candidate& candidate) const;
   std::optional<pose::Warp> rival(const Trial& trial, const pose::Warp& start, const pose::Warp& known) const;

@@ -131,7 +131,12 @@ Matrix jackknife(const Sums& sums, int free) {
   return covariance;
 }
 
-/// Variances that the information about some motions, the columns, has by chance.
+/// Variances that noise gives to the information about some motions, the columns.
+///
+/// With a = s + m and b = s + n for the derivatives of template and image, a b varies by s^2 (m^2 + n^2) +
+/// m^2 n^2. (a b)^2 is that on average, and s^4 more; so is (a^2 - b^2)^2 / 4, but for (m^2 - n^2)^2 / 4 and
+/// more without s^4: few strong pixels count by the first one as chance, noise of the image alone by the
+/// second one. The smaller sum counts.
 template <int kFree>
 std::vector<double> chances(std::span<const Pixel> pixels, pose::Freedom freedom, const Reduced& mixed,
                             const Matrix& motions) {
@@ -140,14 +145,18 @@ std::vector<double> chances(std::span<const Pixel> pixels, pose::Freedom freedom
   rows << motions.transpose(), -motions.transpose() * mixed.rows;
   columns << motions.transpose(), -motions.transpose() * mixed.columns;
   using Row = Eigen::Matrix<double, kFree + 2, 1>;
-  Eigen::Matrix<double, kFree, 1> sums = Eigen::Matrix<double, kFree, 1>::Zero();
+  using Free = Eigen::Array<double, kFree, 1>;
+  Free of_products = Free::Zero(), of_differences = Free::Zero();
   for (const Pixel& p : pixels) {
     if (p.weight == 0) continue;
     const auto of_t = terms_of<kFree>(freedom, p, p.tx, p.ty), of_i = terms_of<kFree>(freedom, p, p.ix, p.iy);
     const Eigen::Map<const Row> t(of_t.data()), i(of_i.data());
-    sums += (static_cast<double>(p.weight) * (rows * t).cwiseProduct(columns * i)).cwiseAbs2();
+    const double weight = p.weight;
+    const Free a = (rows * t).array(), b = (columns * i).array();
+    of_products += (weight * a * b).square();
+    of_differences += (weight / 2 * (a.square() - b.square())).square();
   }
-  sums *= kGradientPixels;
+  const Free sums = kGradientPixels * of_products.min(of_differences);
   return {sums.begin(), sums.end()};
 }
 

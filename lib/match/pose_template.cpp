@@ -40,6 +40,21 @@ float gradient_y(const FloatImage& v, Pixel p) {
   return derivative(v.row(p.y) + p.x, v.width, p.y, v.height);
 }
 
+/// The squared contrast of a template by which residuals are judged.
+///
+/// It is the variance or, of a few marks on an even ground, whose variance is small, a share of their own
+/// squared contrast: else what interpolation leaves at their edges would count as hidden. In random textures
+/// and in patterns of two even halves, the variance is the larger one.
+double squared_contrast(const PixelList& list) {
+  constexpr double kOfMarks = 0.33;
+  double squares = 0, fourth = 0;
+  for (int k = 0; k < list.count; ++k) {
+    const double square = static_cast<double>(list.t[k]) * list.t[k];
+    squares += square, fourth += square * square;
+  }
+  return squares > 0 ? std::max(squares / list.count, kOfMarks * fourth / squares) : 0;
+}
+
 PixelList list_of(const TemplateLevel& level, const std::vector<Pixel>& pixels) {
   PixelList list;
   list.count = static_cast<int>(pixels.size());
@@ -57,6 +72,8 @@ PixelList list_of(const TemplateLevel& level, const std::vector<Pixel>& pixels) 
     list.tx[k] = gradient_x(level.values, p);
     list.ty[k] = gradient_y(level.values, p);
   }
+  const int stride = pose::median_stride(list.count);
+  list.squares = squared_contrast(list) * ((list.count + stride - 1) / stride);
   return list;
 }
 

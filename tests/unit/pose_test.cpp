@@ -10,6 +10,7 @@
 #include <random>
 
 #include "match/pose_image.hpp"
+#include "match/pose_sigmas.hpp"
 #include "support/match_support.hpp"
 
 // Search of poses: rotation, scale, border, hidden pixels, polarity, tracking. Scenes are evaluated
@@ -307,6 +308,81 @@ TEST(Pose, SigmasCountTheNoiseOfFaintTemplates) {
   EXPECT_GE(found, 25);
   EXPECT_LT(std::sqrt(squares / (3 * found)), 1.3);
   EXPECT_LT(worst, 4.5);
+}
+
+/// Pixels of which `strong` have a gradient along x or y, all with noise in both gradients and the residual.
+match::FittedPixels noisy_pixels(int strong, std::mt19937& random) {
+  constexpr int kSide = 24, kStep = 23;  // the strong ones lie in many groups
+  std::normal_distribution<double> noise(0, 1);
+  const auto with = [&](double value) { return static_cast<float>(value + noise(random)); };
+  match::FittedPixels fitted;
+  for (int k = 0; k < kSide * kSide; ++k) {
+    const bool is_strong = k % kStep == 0 && k / kStep < strong;
+    const double x = is_strong && k % 2 == 0 ? 40 : 0, y = is_strong && k % 2 != 0 ? 40 : 0;
+    fitted.pixels.push_back({.xi = static_cast<float>(k % kSide - kSide / 2),
+                             .eta = static_cast<float>(k / kSide - kSide / 2),
+                             .t = static_cast<float>(k % 5),
+                             .tx = with(x),
+                             .ty = with(y),
+                             .ix = with(x),
+                             .iy = with(y),
+                             .residual = with(0),
+                             .weight = 1});
+  }
+  return fitted;
+}
+
+TEST(Pose, FewStrongPixelsDetermineAMotionAndNoiseDoesNot) {
+  std::mt19937 random(5);
+  constexpr int kStrong = 24, kTimes = 100;
+  double variance = 0;
+  int loose = 0;
+  for (int k = 0; k < kTimes; ++k) {
+    const auto strong = match::scatter_of(noisy_pixels(kStrong, random), pose::Freedom::shift, 17);
+    ASSERT_TRUE(strong);
+    EXPECT_FALSE(strong->loose);
+    variance += strong->covariance(0, 0) / kTimes;
+    const auto blank = match::scatter_of(noisy_pixels(0, random), pose::Freedom::shift, 17);
+    ASSERT_TRUE(blank);
+    loose += blank->loose.has_value();
+  }
+  // Least squares: noise of 1 over twelve gradients of 40.
+  const double expected = 1 / std::sqrt(12 * 40.0 * 40);
+  EXPECT_NEAR(std::sqrt(variance), expected, 0.25 * expected);
+  EXPECT_GE(loose, 98);
+}
+
+/// Thin crosses on an even ground: few pixels have all of the contrast.
+double crosses(double xi, double eta) {
+  const auto cross = [&](double x, double y) {
+    const double a = std::abs(xi - x), b = std::abs(eta - y);
+    const double thin = std::min(a, b), along = std::max(a, b);
+    return std::exp(-thin * thin / 0.72) / (1 + std::exp((along - 4) / 0.4));
+  };
+  return 150 - 120 * (cross(-14, -8) + cross(11, -12) + cross(6, 12));
+}
+
+TEST(Pose, SparseMarksAreMeasuredAsSigmasSay) {
+  const auto scene_of = [](const Place& p, int width, int height, unsigned seed) {
+    Image image({width, height}, ScalarType::u8);
+    const double c = std::cos(p.degrees * kDegree), s = std::sin(p.degrees * kDegree);
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x)
+        image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(
+            std::lround(crosses(c * (x - p.x) + s * (y - p.y), c * (y - p.y) - s * (x - p.x))));
+    return with_noise(std::move(image), 1, seed);
+  };
+  const Image wanted = scene_of({.x = 31.5, .y = 31.5}, 64, 64, 1);
+  for (unsigned k = 0; k < 8; ++k) {
+    SCOPED_TRACE(k);
+    const Place place{.x = 130.1 + 7.3 * k, .y = 110.4 + 2.6 * k, .degrees = 47.0 * k - 170};
+    const MatchResult result = find_one(wanted, scene_of(place, kWidth, kHeight, 10 + k), any_angle());
+    ASSERT_EQ(result.matches.size(), 1U);
+    const Match& m = result.matches[0];
+    expect_at(m, place, 0.04, 0.15, 0);
+    EXPECT_LT(std::abs(m.center_x - place.x), 4.5 * m.sigma_x);
+    EXPECT_LT(std::abs(m.center_y - place.y), 4.5 * m.sigma_y);
+  }
 }
 
 /// A grey part with one dark disc, which alone does not tell the angle.

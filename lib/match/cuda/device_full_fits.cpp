@@ -11,9 +11,6 @@ DevicePixels::DevicePixels(const PixelList& list, const kernels::Stream& stream)
     all.insert(all.end(), array->begin(), array->end());
   const float* first = upload(buffer_, all, stream);
   const std::size_t n = list.padded();
-  double squares = 0;
-  for (int k = 0; k < list.count; k += pose::median_stride(list.count))
-    squares += static_cast<double>(list.t[k]) * list.t[k];
   pixels_ = {.xi = first,
              .eta = first + n,
              .t = first + 2 * n,
@@ -22,7 +19,7 @@ DevicePixels::DevicePixels(const PixelList& list, const kernels::Stream& stream)
              .count = list.count,
              .padded = static_cast<int>(n),
              .mean = list.mean,
-             .squares = squares};
+             .squares = list.squares};
 }
 
 /// The fits of one thread.

@@ -155,7 +155,7 @@ struct PosePixels {
   const float *xi = nullptr, *eta = nullptr, *t = nullptr, *tx = nullptr, *ty = nullptr;
   int count = 0, padded = 0;
   double mean = 0;     ///< grey value
-  double squares = 0;  ///< sum of t squared over pixels pose::median_stride apart
+  double squares = 0;  ///< see pose::residual_limit()
 };
 
 /// A fit of one template from one start.

@@ -61,8 +61,8 @@ DIC_HOST_DEVICE inline int median_stride(int pixels) {
   return pixels < kMedianPixels ? 1 : pixels / kMedianPixels;
 }
 
-/// Residual from which pixels do not count, grey levels. median: of the absolute residuals; squares: sum of
-/// the squared grey values of the template's pixels `median_stride` apart.
+/// Residual from which pixels do not count, grey levels. median: of the absolute residuals; squares: the
+/// template's squared contrast times the number of its pixels `median_stride` apart.
 DIC_HOST_DEVICE inline float residual_limit(bool is_near, float median, double squares, double gain,
                                             int pixels) {
   const ResidualLimit limit = is_near ? kNearLimit : kFarLimit;
