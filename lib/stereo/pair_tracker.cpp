@@ -8,6 +8,8 @@
 #include <dic/error.hpp>
 #include <utility>
 
+#include "stereo/camera_pair.hpp"
+#include "stereo/epipolar_line.hpp"
 #include "stereo/sigma_check.hpp"
 #include "stereo/surface.hpp"
 
@@ -156,7 +158,11 @@ PairTracker::PairTracker(const StereoOptions& given, const CameraRig& rig, Image
   check_equal(left, right);
   check_size(left, rig, 0, "left");
   check_size(right, rig, 1, "right");
+  right_->look_near([cameras = camera_pair_of(rig), size = right.size()](double x, double y, double spacing) {
+    return epipolar_line(cameras, size, x, y, spacing);
+  });
   Match across = match_references(right, stop);  // which chooses the order
+  right_->look_near({});                         // the material moves
   right_sigma_factors_ = sigma_factors(across.field(), rig, pool_);
   multiply_sigmas(across.field(), right_sigma_factors_);
   reference_ = surface_->reference(std::move(across), right_order_);

@@ -44,6 +44,8 @@ class HostReference {
   bool is_missed(std::int64_t i) const { return efforts_.empty() || efforts_[i] == Effort::search; }
   /// See ActiveReference::limit_effort.
   void limit_effort(std::span<const Effort> efforts);
+  /// See ActiveReference::look_near.
+  void look_near(const PossiblePlaces& places) { places_ = places; }
 
   core::ThreadPool& pool;  ///< threads for loops over points
   const Subsets subsets;
@@ -60,6 +62,7 @@ class HostReference {
   std::vector<Effort> efforts_;  ///< effort by point; empty: everything
   std::optional<HostCoarseSearch> coarse_;
   std::optional<int> largest_motion_;
+  PossiblePlaces places_;
 };
 
 }  // namespace dic::track
