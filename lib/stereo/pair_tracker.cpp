@@ -39,7 +39,7 @@ void check_size(ImageView image, const CameraRig& rig, std::size_t camera, const
                    " px: use the images of the calibrated cameras as they were taken.");
 }
 
-/// Nodes beside the found ones that may be found too: neighbours support each other.
+/// Nodes beside the found ones that support these, although the references lost them.
 constexpr int kMargin = 4;
 
 using Efforts = std::vector<track::Effort>;
@@ -55,7 +55,7 @@ Efforts efforts_for(const Field& field, track::Effort found) {
     for (int y = std::max(j - kMargin, 0); y <= std::min(j + kMargin, grid.ny - 1); ++y)
       for (int x = std::max(i - kMargin, 0); x <= std::min(i + kMargin, grid.nx - 1); ++x) {
         track::Effort& effort = efforts[static_cast<std::size_t>(y) * grid.nx + x];
-        effort = std::max(effort, track::Effort::neighbours);
+        effort = std::max(effort, track::Effort::support);
       }
     efforts[k] = std::max(efforts[k], found);
   }

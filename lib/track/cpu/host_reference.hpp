@@ -42,6 +42,10 @@ class HostReference {
   }
   /// True if the loss of a point is a reason to search the whole image.
   bool is_missed(std::int64_t i) const { return efforts_.empty() || efforts_[i] == Effort::search; }
+  /// True if parts of the subset are worth measuring.
+  bool has_parts(std::int64_t i) const { return efforts_.empty() || efforts_[i] >= Effort::neighbours; }
+  /// True if the search knows where motions are likely to lead.
+  bool is_guided() const { return places_ != nullptr; }
   /// See ActiveReference::limit_effort.
   void limit_effort(std::span<const Effort> efforts);
   /// See ActiveReference::look_near.
