@@ -143,7 +143,7 @@ DIC_HOST_DEVICE T residual_sd(T zncc, T energy, T count, T fitted) {
 /// True if a refinement whose residual must become as small as `most`, grey levels, is given up after this
 /// iteration: a good start has come near by then.
 DIC_HOST_DEVICE inline bool is_hopeless(int iteration, float residual, float most) {
-  return iteration >= 2 && residual > (iteration < 4 ? 4 : 2) * most;
+  return iteration >= 4 && residual > 2 * most;
 }
 
 /// Basis functions of the shape function in the order of ShapeParameters: factor i^a j^b.
