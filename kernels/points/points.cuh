@@ -33,6 +33,10 @@ struct FramePoints {
   DIC_HOST_DEVICE bool is_missed(Index i) const {
     return !grid.efforts || grid.efforts[i] == track::Effort::search;
   }
+  /// True if parts of the subset are worth measuring.
+  DIC_HOST_DEVICE bool has_parts(Index i) const {
+    return !grid.efforts || grid.efforts[i] >= track::Effort::neighbours;
+  }
   DIC_HOST_DEVICE int x(Index i) const { return grid.x[i]; }
   DIC_HOST_DEVICE int y(Index i) const { return grid.y[i]; }
   DIC_HOST_DEVICE Size image() const { return grid.image; }

@@ -89,15 +89,14 @@ __device__ const track::ResidualLevel& level_at(const SplitFrame& frame, std::in
 }
 
 __device__ SplitState state_of(const SplitFrame& frame, std::int32_t i) {
-  const RefineResult& result = frame.tracked[i].result;
-  if (result.status != Status::ok)
-    return frame.points.subsets[i].status == Status::ok && result.status != Status::flat
-               ? SplitState::open
-               : SplitState::unusable;
+  const FramePoints points{frame.points, frame.tracked};
+  const RefineResult& result = points.refined(i);
   const double subset = 2 * frame.radius + 1;
-  const bool doubtful =
-      track::is_doubtful(result.zncc, result.residual_sd, level_at(frame, i), subset * subset);
-  return doubtful ? SplitState::open : SplitState::trusted;
+  if (result.status == Status::ok &&
+      !track::is_doubtful(result.zncc, result.residual_sd, level_at(frame, i), subset * subset))
+    return SplitState::trusted;
+  return points.trackable(i) && points.has_parts(i) && result.status != Status::flat ? SplitState::open
+                                                                                     : SplitState::unusable;
 }
 
 __global__ void __launch_bounds__(point_threads)

@@ -8,6 +8,8 @@
 #include <dic/error.hpp>
 #include <utility>
 
+#include "stereo/camera_pair.hpp"
+#include "stereo/epipolar_line.hpp"
 #include "stereo/sigma_check.hpp"
 #include "stereo/surface.hpp"
 
@@ -37,7 +39,7 @@ void check_size(ImageView image, const CameraRig& rig, std::size_t camera, const
                    " px: use the images of the calibrated cameras as they were taken.");
 }
 
-/// Nodes beside the found ones that may be found too: neighbours support each other.
+/// Nodes beside the found ones that support these, although the references lost them.
 constexpr int kMargin = 4;
 /// The same in right images, whose camera does not see most of them: each costs searches in every pair.
 constexpr int kMarginInRight = 1;
@@ -55,7 +57,7 @@ Efforts efforts_for(const Field& field, track::Effort found, int margin) {
     for (int y = std::max(j - margin, 0); y <= std::min(j + margin, grid.ny - 1); ++y)
       for (int x = std::max(i - margin, 0); x <= std::min(i + margin, grid.nx - 1); ++x) {
         track::Effort& effort = efforts[static_cast<std::size_t>(y) * grid.nx + x];
-        effort = std::max(effort, track::Effort::neighbours);
+        effort = std::max(effort, track::Effort::support);
       }
     efforts[k] = std::max(efforts[k], found);
   }
@@ -158,7 +160,11 @@ PairTracker::PairTracker(const StereoOptions& given, const CameraRig& rig, Image
   check_equal(left, right);
   check_size(left, rig, 0, "left");
   check_size(right, rig, 1, "right");
+  right_->look_near([cameras = camera_pair_of(rig), size = right.size()](double x, double y, double spacing) {
+    return epipolar_line(cameras, size, x, y, spacing);
+  });
   Match across = match_references(right, stop);  // which chooses the order
+  right_->look_near({});                         // the material moves
   right_sigma_factors_ = sigma_factors(across.field(), rig, pool_);
   multiply_sigmas(across.field(), right_sigma_factors_);
   reference_ = surface_->reference(std::move(across), right_order_);

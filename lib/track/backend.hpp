@@ -17,6 +17,7 @@
 #include "analysis/conditioning.hpp"
 #include "analysis/reference_analysis.hpp"
 #include "fields/points.hpp"
+#include "track/possible_places.hpp"
 
 /// The interface of a tracking backend (CPU, CUDA). `Sequence` decides which image a frame is compared with.
 /// The backend keeps images and points in its own memory.
@@ -113,6 +114,9 @@ class ActiveReference {
   virtual bool start_from(const ActiveReference&) { return false; }
   /// Limits the effort for each point in all frames to come. efforts: by point.
   virtual void limit_effort(std::span<const Effort> efforts) = 0;
+  /// Tells where motions of any size are likely to lead in the frames to come; empty: anywhere. A backend may
+  /// ignore it: it saves time only.
+  virtual void look_near(const PossiblePlaces&) {}
 };
 
 /// Measures the points of one sequence on a kind of device.

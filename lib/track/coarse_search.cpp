@@ -21,10 +21,13 @@ constexpr int kSmallestSide = 96;  // smallest side of the most reduced image, p
 constexpr int kSmallestRoi = 40;   // smallest side of the ROI's box in the most reduced image, px
 constexpr int kFinerRange = 3;     // px that a finer level may correct in one step
 constexpr int kFinerSteps = 3;
-constexpr float kRecognized = 0.4f;          // smallest zncc of a subset that counts as found
-constexpr double kConfident = 0.5;           // share of nodes that makes a level trustworthy
-constexpr double kMinCoverage = 0.25;        // smallest share of a subset inside ROI and image
-constexpr int kMinTopNodes = 16;             // fewer nodes are not enough for a field
+constexpr float kRecognized = 0.4f;    // smallest zncc of a subset that counts as found
+constexpr double kConfident = 0.5;     // share of nodes that makes a level trustworthy
+constexpr double kMinCoverage = 0.25;  // smallest share of a subset inside ROI and image
+constexpr double kLikely = 0.25;       // share of nodes found near possible places that makes these right
+constexpr int kBesidePlaces = 16;      // distance from possible places, px of the full image,
+constexpr int kLeastBeside = 4;        // and the least one, px of the reduced image
+constexpr int kMinTopNodes = 16;       // fewer nodes are not enough for a field
 constexpr std::int64_t kTopWork = 50 << 20;  // most nodes times px of the images that they search
 
 /// The mask as an image of 0 and 255.
@@ -208,17 +211,43 @@ const CoarseLattice& CoarseSearch::lattice(Lattices& known, int level, int most_
   return *known[level];
 }
 
-CoarseField CoarseSearch::search_whole(PyramidSearch& search, int level) {
+CoarseField CoarseSearch::search_whole(PyramidSearch& search, int level, FindNodes find) {
   const CoarseLattice& nodes = lattice(whole_, level, most_top_nodes(level));
   CoarseField field = nodes.field;
-  if (!largest_motion_) {
-    finish(field, nodes, search.everywhere(nodes));
-    return field;
-  }
-  const int range = std::max(1, (*largest_motion_ + field.reduction - 1) / field.reduction);
-  const std::vector<Prediction> at_rest(nodes.searched.size(), Prediction{});
-  finish(field, nodes, search.around(nodes, nodes.searched, at_rest, range));
+  finish(field, nodes, (this->*find)(search, nodes));
   return field;
+}
+
+std::vector<FoundShift> CoarseSearch::everywhere(PyramidSearch& search, const CoarseLattice& nodes) const {
+  if (!largest_motion_) return search.everywhere(nodes);
+  const int reduction = nodes.field.reduction;
+  const int range = std::max(1, (*largest_motion_ + reduction - 1) / reduction);
+  const std::vector<Prediction> at_rest(nodes.searched.size(), Prediction{});
+  return search.around(nodes, nodes.searched, at_rest, range);
+}
+
+/// Searches squares along the possible places of each node, and keeps the best result of each.
+std::vector<FoundShift> CoarseSearch::near_places(PyramidSearch& search, const CoarseLattice& nodes) const {
+  const int reduction = nodes.field.reduction;
+  const int range = std::max(kLeastBeside, kBesidePlaces / reduction);
+  const double spacing = 1.5 * range * reduction, centre = 0.5 * (reduction - 1);
+  std::vector<std::int64_t> which;
+  std::vector<std::size_t> slots;  // index in nodes.searched of each of `which`
+  std::vector<Prediction> predictions;
+  for (std::size_t slot = 0; slot < nodes.searched.size(); ++slot) {
+    const std::int64_t k = nodes.searched[slot];
+    const double x = nodes.x[k] * reduction + centre, y = nodes.y[k] * reduction + centre;
+    for (const Place& place : places_(x, y, spacing)) {
+      which.push_back(k);
+      slots.push_back(slot);
+      predictions.push_back(rounded((place.x - x) / reduction, (place.y - y) / reduction));
+    }
+  }
+  const std::vector<FoundShift> found = search.around(nodes, which, predictions, range);
+  std::vector<FoundShift> best(nodes.searched.size());
+  for (std::size_t k = 0; k < found.size(); ++k)
+    if (found[k].score > best[slots[k]].score) best[slots[k]] = found[k];
+  return best;
 }
 
 CoarseField CoarseSearch::search_finer(PyramidSearch& search, int level, const CoarseField& coarser) {
@@ -257,14 +286,22 @@ CoarseField CoarseSearch::search_finer(PyramidSearch& search, int level, const C
 
 /// Finds the field of the most reduced image. A pattern may have lost its contrast at this reduction, so that
 /// larger images are tried while they can be searched as a whole.
-CoarseField CoarseSearch::find_top(PyramidSearch& search) {
-  CoarseField field = search_whole(search, levels_ - 1);
+CoarseField CoarseSearch::find_top(PyramidSearch& search, FindNodes find) {
+  CoarseField field = search_whole(search, levels_ - 1, find);
   for (int level = levels_ - 2; field.confidence < kConfident && level >= 0 && may_search_whole(level);
        --level) {
-    CoarseField candidate = search_whole(search, level);
+    CoarseField candidate = search_whole(search, level, find);
     if (candidate.confidence > field.confidence) field = std::move(candidate);
   }
   return field;
+}
+
+CoarseField CoarseSearch::find_top(PyramidSearch& search) {
+  if (places_ && !largest_motion_) {
+    CoarseField field = find_top(search, &CoarseSearch::near_places);
+    if (field.confidence >= kLikely) return field;
+  }
+  return find_top(search, &CoarseSearch::everywhere);
 }
 
 CoarseField CoarseSearch::run(PyramidSearch& search) {

@@ -5,9 +5,11 @@
 #include <dic/shared/coarse_field.hpp>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "track/integer_search.hpp"
+#include "track/possible_places.hpp"
 #include "track/subset_shapes.hpp"
 
 namespace dic::track {
@@ -62,6 +64,8 @@ class CoarseSearch {
   bool uses_full_size() const { return levels_ == 1 || may_search_whole(0); }
   /// Looks only for motions of at most this many px along each axis; none = motions of any size.
   void limit_motion(std::optional<int> largest) { largest_motion_ = largest; }
+  /// Looks near these places first, and elsewhere only if too little is found there. Empty: everywhere.
+  void look_near(PossiblePlaces places) { places_ = std::move(places); }
 
   /// Finds the displacement field from the reference to the current image.
   CoarseField run(PyramidSearch& search);
@@ -71,8 +75,14 @@ class CoarseSearch {
 
   int most_top_nodes(int level) const;
   bool may_search_whole(int level) const;
+  using FindNodes = std::vector<FoundShift> (CoarseSearch::*)(PyramidSearch& search,
+                                                              const CoarseLattice& nodes) const;
+
   CoarseField find_top(PyramidSearch& search);
-  CoarseField search_whole(PyramidSearch& search, int level);
+  CoarseField find_top(PyramidSearch& search, FindNodes find);
+  CoarseField search_whole(PyramidSearch& search, int level, FindNodes find);
+  std::vector<FoundShift> everywhere(PyramidSearch& search, const CoarseLattice& nodes) const;
+  std::vector<FoundShift> near_places(PyramidSearch& search, const CoarseLattice& nodes) const;
   CoarseField search_finer(PyramidSearch& search, int level, const CoarseField& coarser);
   Roi::Rect box(int level) const;
   const CoarseLattice& lattice(Lattices& known, int level, int most_nodes);
@@ -80,6 +90,7 @@ class CoarseSearch {
   core::ThreadPool& pool_;
   int width_, height_, levels_ = 1;
   std::optional<int> largest_motion_;
+  PossiblePlaces places_;
   Roi::Rect box_;           ///< bounding box of the ROI
   std::vector<Image> roi_;  ///< the ROI by level; empty if it is a rectangle
   Lattices whole_, finer_;  ///< lattices by level, made when first needed

@@ -196,6 +196,9 @@ class ReferenceOfBoth final : public ActiveReference {
   void limit_effort(std::span<const Effort> efforts) override {
     for (const auto& reference : references_) reference->limit_effort(efforts);
   }
+  void look_near(const PossiblePlaces& places) override {
+    for (const auto& reference : references_) reference->look_near(places);
+  }
 
  private:
   Both<ActiveReference> references_;

@@ -50,6 +50,8 @@ class Sequence {
   void start_from(const Sequence& other) { active_reference_->start_from(*other.active_reference_); }
   /// See ActiveReference::limit_effort. efforts: by node of the grid.
   void limit_effort(std::span<const Effort> efforts);
+  /// See ActiveReference::look_near.
+  void look_near(const PossiblePlaces& places) { active_reference_->look_near(places); }
 
  private:
   /// Positions of the points in a frame. Frames are counted from 0; -1 is the reference.

@@ -229,6 +229,7 @@ class CpuReference final : public ActiveReference {
     return true;
   }
   void limit_effort(std::span<const Effort> efforts) override { reference_.limit_effort(efforts); }
+  void look_near(const PossiblePlaces& places) override { reference_.look_near(places); }
 
  private:
   /// Measures all points with whole subsets; results go to shared_.memory.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/correlate.hpp>
+#include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -16,6 +17,8 @@ class HostCoarseSearch {
 
   /// See CoarseSearch::limit_motion.
   void limit_motion(std::optional<int> largest) { search_.limit_motion(largest); }
+  /// See CoarseSearch::look_near.
+  void look_near(PossiblePlaces places) { search_.look_near(std::move(places)); }
 
   CoarseField run(Correlator& correlator, ImageView current);
 

@@ -29,6 +29,7 @@ void HostReference::limit_effort(std::span<const Effort> efforts) {
 
 HostCoarseSearch& HostReference::coarse() {
   if (!coarse_) coarse_.emplace(image(), roi(), pool).limit_motion(largest_motion_);
+  coarse_->look_near(places_);
   return *coarse_;
 }
 

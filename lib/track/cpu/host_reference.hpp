@@ -42,8 +42,14 @@ class HostReference {
   }
   /// True if the loss of a point is a reason to search the whole image.
   bool is_missed(std::int64_t i) const { return efforts_.empty() || efforts_[i] == Effort::search; }
+  /// True if parts of the subset are worth measuring.
+  bool has_parts(std::int64_t i) const { return efforts_.empty() || efforts_[i] >= Effort::neighbours; }
+  /// True if the search knows where motions are likely to lead.
+  bool is_guided() const { return places_ != nullptr; }
   /// See ActiveReference::limit_effort.
   void limit_effort(std::span<const Effort> efforts);
+  /// See ActiveReference::look_near.
+  void look_near(const PossiblePlaces& places) { places_ = places; }
 
   core::ThreadPool& pool;  ///< threads for loops over points
   const Subsets subsets;
@@ -60,6 +66,7 @@ class HostReference {
   std::vector<Effort> efforts_;  ///< effort by point; empty: everything
   std::optional<HostCoarseSearch> coarse_;
   std::optional<int> largest_motion_;
+  PossiblePlaces places_;
 };
 
 }  // namespace dic::track

@@ -186,12 +186,23 @@ void PointRefinement::drop_islands() {
       results_[i].status = Status::low_correlation;
 }
 
+/// True if enough points were found on the way that the search knows: what another camera sees more stretched
+/// lies beside what it sees less stretched, and was reached from there.
+bool PointRefinement::leads_to_stretched() const {
+  constexpr std::int64_t kEnough = 4;  // one in so many points
+  return reference_.is_guided() &&
+         kEnough * core::count_where(reference_.pool, reference_.size(),
+                                     [&](std::int64_t i) { return results_[i].status == Status::ok; }) >=
+             reference_.size();
+}
+
 LostPoints PointRefinement::find_lost() const {
   const SoughtPoints points{{points_, reference_, results_}};
   return lost_points(points, reference_.size(), reference_.refiner.options().subset / 2, current_.size());
 }
 
 bool PointRefinement::refine_from_features(Stretch stretch) {
+  if (stretch == Stretch::large && leads_to_stretched()) return false;
   check_stop_();
   if (!finder_) finder_.emplace(reference_.image(), current_);
   const auto starts = starts_from_features(find_lost(), reference_.refiner.options(), *finder_,

@@ -68,6 +68,7 @@ class PointRefinement {
   void refine();
   std::span<const ShapeParameters> starts_of_attempts(std::size_t first, std::size_t count) const;
   void find_front();
+  bool leads_to_stretched() const;
   LostPoints find_lost() const;
 
   const PointNodes& points_;

@@ -23,7 +23,8 @@ void SplitSubsets::run(const std::stop_token& stop) {
     trusted_[i] = reference_.trackable(i) && results_[i].status == Status::ok && !doubtful(i);
   });
   open_ = core::indices_where(reference_.pool, reference_.size(), [&](std::int64_t i) {
-    return reference_.trackable(i) && !trusted_[i] && results_[i].status != Status::flat;
+    return reference_.trackable(i) && reference_.has_parts(i) && !trusted_[i] &&
+           results_[i].status != Status::flat;
   });
   for (int round = 0; round < kSplitRounds && !open_.empty(); ++round) measure(attempts(round), round, stop);
   for (const std::int64_t i : open_) give_up_contradicted(i);

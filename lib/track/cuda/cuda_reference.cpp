@@ -111,7 +111,7 @@ bool CudaReference::start_from(const ActiveReference& other) {
     GpuContext& gpu = context_.gpus()[rank];
     const kernels::DeviceScope scope(gpu.device().index);
     for (int source = 0; source < sources.size(); ++source) {
-      gpu.stream().wait(sources[source].refinement().finished);
+      gpu.stream().wait(sources[source].refinement().finished(of_gpus->context_.frames_measured() - 1));
       references_[rank]->start_from(*of_gpus->references_[source], gpu.stream());
     }
   }

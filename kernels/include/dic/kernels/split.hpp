@@ -11,7 +11,7 @@ namespace dic::kernels {
 
 /// State of a point, as other points see it while parts are measured.
 enum class SplitState : std::uint8_t {
-  unusable,  ///< not trackable
+  unusable,  ///< not trackable, or no part of it is worth measuring
   trusted,
   open,      ///< doubtful or lost
   replaced,  ///< was open; its value now comes from a part
