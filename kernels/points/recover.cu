@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(point_threads)
   const auto* from = reinterpret_cast<const unsigned*>(other.tracked + first);
   auto* to = reinterpret_cast<unsigned*>(tracked + first);
   for_each_task(n * words, point_threads, threadIdx.x, [&](std::int64_t k) { to[k] = from[k]; });
-  if (fresh) for_each_point(other.points, [&](std::int32_t i) { fresh[i] = other.fresh[i]; });
+  for_each_point(other.points, [&](std::int32_t i) { fresh[i] = other.fresh[i]; });
 }
 
 __global__ void __launch_bounds__(point_threads)

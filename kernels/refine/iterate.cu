@@ -41,7 +41,6 @@ struct Queue {
   static constexpr int most_listed = only_unfinished ? 1024 : 1;
   std::int64_t count;  ///< tasks of all blocks
   TaskOrder order;
-  int own;  ///< places of this block
   int taken, unfinished;
   std::int32_t listed[most_listed];
 
@@ -49,15 +48,7 @@ struct Queue {
   __device__ void fill(const RefineArguments& args, std::int64_t tasks) {
     count = tasks;
     order = TaskOrder::make(count, args.reference.grid_columns, gridDim.x, most_at_once);
-    own = static_cast<int>(order.places / gridDim.x);
     taken = unfinished = 0;
-  }
-  /// Most tasks that a warp may have. Near the end it has no more than the others, so that all warps end
-  /// together.
-  __device__ int share(int warps) const {
-    const int all = only_unfinished && unfinished <= most_listed ? unfinished : own;
-    const int left = all - *static_cast<const volatile int*>(&taken);
-    return max((left + warps - 1) / warps, 1);
   }
   /// Takes the next task; returns no_task if there is none.
   __device__ std::int32_t take() {
@@ -90,12 +81,11 @@ struct Queue {
   }
 };
 
-/// Takes tasks from the queue, if the point may, until it is ready for an iteration, or the queue is empty.
+/// Takes tasks from the queue until the point is ready for an iteration, or the queue is empty.
 template <typename AnyPoint, typename AnyQueue>
-__device__ void make_ready(AnyPoint& point, AnyQueue& queue, bool may_take = true) {
+__device__ void make_ready(AnyPoint& point, AnyQueue& queue) {
   for (bool ready = false; !ready;) {
     if (!point.has_task()) {
-      if (!may_take) return;
       const std::int32_t task = queue.take();
       if (task == no_task) return;
       point.begin(task);
@@ -123,7 +113,7 @@ __device__ void refine_tasks(const RefineArguments& args) {
   Point<kOrder, Variant> point(args, progress[lane % most_points]);
   const bool has_point = lane < points_of_warp;
   for (;;) {
-    if (has_point) make_ready(point, queue, lane < queue.share(kWarps));
+    if (has_point) make_ready(point, queue);
     __syncwarp();
     unsigned left = __ballot_sync(all_lanes, has_point && point.has_task());
     if (left == 0) return;

@@ -111,7 +111,7 @@ bool CudaReference::start_from(const ActiveReference& other) {
     GpuContext& gpu = context_.gpus()[rank];
     const kernels::DeviceScope scope(gpu.device().index);
     for (int source = 0; source < sources.size(); ++source) {
-      gpu.stream().wait(sources[source].refinement().finished(of_gpus->context_.frames_measured() - 1));
+      gpu.stream().wait(sources[source].refinement().finished);
       references_[rank]->start_from(*of_gpus->references_[source], gpu.stream());
     }
   }
@@ -153,16 +153,13 @@ void CudaReference::measure_on(int rank, const QueuedFrame& queued_frame) {
       queued_frame.next && gpu.refinement().first_waves_sufficed && partition_ == next_partition_;
   const auto before_wait = [&] {
     if (rank == 0) times.refine.stop(gpu.stream());
-    gpu.refinement().finished(number).record(gpu.stream());
+    gpu.refinement().finished.record(gpu.stream());
     images.release();  // released before the next search, because a coming frame waits for this memory
     if (std::exchange(looks_ahead, false)) look_ahead(frame, queued_frame);
   };
   HaloExchange halo(context_.gpus().team(), queued_frame.frames, rank, context_.gpus().peer_access());
   PointRefinement refinement(context_, frame, halo, search.starts(), before_wait, queued_frame.stop);
-  // Two frames have memory for their points in turn, unless the last one was cancelled.
-  context_.fields().wait_until_gathered(gpu.stream(), !queued_frame.continues);
-  for (const GpuFrame& other : queued_frame.frames)  // they read flags and counts that are overwritten now
-    gpu.stream().wait(other.gpu.refinement().finished(number - 1));
+  context_.fields().wait_until_gathered(gpu.stream());
   LostMemory lost = lost_;
   bool has_started = lost.is_due == 0;
   if (has_started) refinement.start_over();  // already, since the search is almost always good enough
@@ -227,8 +224,7 @@ std::vector<MeasuredPart> CudaReference::measured_parts() const {
   std::vector<MeasuredPart> parts;
   for (int rank = 0; rank < context_.gpus().size(); ++rank)
     parts.push_back({references_[rank], references_[rank]->tracked(), references_[rank]->points().own,
-                     &context_.gpus()[rank].refinement().finished(context_.frames_measured()),
-                     rank == 0 || context_.gpus().peer_access()});
+                     &context_.gpus()[rank].refinement().finished});
   return parts;
 }
 

@@ -49,25 +49,21 @@ std::shared_ptr<DeviceField> FieldPipeline::new_field() {
 std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts,
                                         std::shared_ptr<const DeviceFrame> frame, const ImageNoises& noises,
                                         std::shared_ptr<DeviceField> field) {
-  Gathering& gathering = gatherings_[submitted_++ % gatherings_.size()];
-  auto queued = std::make_shared<std::promise<void>>();
-  gathering.queued = queued->get_future().share();
-  return worker_.submit([this, parts = std::move(parts), frame = std::move(frame), noises,
-                         field = std::move(field), queued, &done = gathering.done] {
-    const kernels::DeviceScope scope(device_);
-    run_and_report(*queued, [&] { gather(parts, *field, done); });
-    measure_parts(*parts.front().reference, *frame, *field);
-    make(*parts.front().reference, noises, *field);
-  });
+  auto gathered = std::make_shared<std::promise<void>>();
+  gathering_ = gathered->get_future().share();
+  return worker_.submit(
+      [this, parts = std::move(parts), frame = std::move(frame), noises, field = std::move(field), gathered] {
+        const kernels::DeviceScope scope(device_);
+        run_and_report(*gathered, [&] { gather(parts, *field); });
+        measure_parts(*parts.front().reference, *frame, *field);
+        make(*parts.front().reference, noises, *field);
+      });
 }
 
-void FieldPipeline::wait_until_gathered(const kernels::Stream& stream, bool both) const {
-  for (int frame = 0; frame < (both ? 2 : 1); ++frame) {
-    const Gathering& gathering = gatherings_[(submitted_ + frame) % gatherings_.size()];
-    const std::shared_future<void> queued = gathering.queued;  // a copy, because several threads call this
-    if (queued.valid()) queued.get();
-    stream.wait(gathering.done);
-  }
+void FieldPipeline::wait_until_gathered(const kernels::Stream& stream) const {
+  const std::shared_future<void> gathering = gathering_;  // a copy, because several threads call this
+  if (gathering.valid()) gathering.get();
+  stream.wait(gathered_);
 }
 
 const PositionsMemory& FieldPipeline::locate(const DevicePositions& positions) {
@@ -100,21 +96,13 @@ void FieldPipeline::upload(const LocatedPoints& points, int* centres, MaterialPo
 }
 
 /// Queues copying the points of all GPUs to where the field is made.
-void FieldPipeline::gather(const std::vector<MeasuredPart>& parts, const DeviceField& field,
-                           kernels::Event& done) {
+void FieldPipeline::gather(const std::vector<MeasuredPart>& parts, const DeviceField& field) {
   auto* all = field.memory().tracked.reserve<kernels::TrackedPoint>(points_.size());
-  std::vector<kernels::HaloSource> readable;
-  for (const MeasuredPart& part : parts) {
-    stream_.wait(*part.finished);
-    const std::int64_t first = part.own.first;
-    if (part.is_readable)
-      readable.push_back({part.tracked, nullptr, part.own});
-    else
-      kernels::copy_between(all + first, part.tracked + first, part.own.count() * sizeof(*all),
-                            stream_.handle());
+  for (const auto& [reference, tracked, own, finished] : parts) {
+    stream_.wait(*finished);
+    kernels::copy_between(all + own.first, tracked + own.first, own.count() * sizeof(*all), stream_.handle());
   }
-  kernels::launch_read_halo(readable, all, nullptr, stream_.handle());
-  done.record(stream_);
+  gathered_.record(stream_);
 }
 
 /// Measures parts of subsets while the next frame is searched, whose starts are therefore the results of
@@ -132,8 +120,7 @@ void FieldPipeline::measure_parts(const DeviceReference& reference, const Device
   watch.stop(stream_);
 }
 
-/// Queues the field of the points that were gathered, and its copy to the host, which does not delay the next
-/// field.
+/// Queues the field of the points that were gathered, and its copy to the host.
 void FieldPipeline::make(const DeviceReference& reference, const ImageNoises& noises,
                          const DeviceField& field) {
   kernels::Stopwatch& watch = field.memory().strain;
@@ -143,9 +130,8 @@ void FieldPipeline::make(const DeviceReference& reference, const ImageNoises& no
   field.count_nodes(stream_);
   find_outliers_and_strain(field);
   watch.stop(stream_);
+  field.download(stream_);
   made_.record(stream_);
-  download_.wait(made_);
-  field.download(download_);
 }
 
 void FieldPipeline::fill(const DeviceReference& reference, const ImageNoises& noises,

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <dic/kernels/device.hpp>
 #include <future>
 #include <memory>
@@ -22,13 +20,12 @@ struct MeasuredPart {
   const kernels::TrackedPoint* tracked;
   kernels::PointRange own;
   const kernels::Event* finished;
-  bool is_readable;  ///< the first GPU can read the memory of this one
 };
 
 using analysis::ImageNoises;
 
 /// Makes fields on the first GPU: gathers the points of all GPUs, measures parts of subsets, postprocesses
-/// the points (statuses, noise, outliers, strain) and copies the field to the host, on streams and by a
+/// the points (statuses, noise, outliers, strain) and copies the field to the host, on a stream and by a
 /// thread of its own, while the next frame is searched.
 class FieldPipeline {
  public:
@@ -41,9 +38,8 @@ class FieldPipeline {
   /// Queues a field of `frame`. The future is ready when all is queued.
   std::future<void> submit(std::vector<MeasuredPart> parts, std::shared_ptr<const DeviceFrame> frame,
                            const ImageNoises& noises, std::shared_ptr<DeviceField> field);
-  /// Makes `stream` wait until the points of the frame submitted before the last one may be overwritten; also
-  /// those of the last one, if `both`.
-  void wait_until_gathered(const kernels::Stream& stream, bool both) const;
+  /// Makes `stream` wait until the points of the frame submitted last may be overwritten.
+  void wait_until_gathered(const kernels::Stream& stream) const;
   /// Makes `stream` wait for all fields and positions that were queued.
   void wait_until_made(const kernels::Stream& stream) const { stream.wait(made_); }
   /// Queues finding where the points lie in an image, behind all fields that were submitted.
@@ -51,13 +47,7 @@ class FieldPipeline {
 
  private:
   void upload(const LocatedPoints& points, int* centres, MaterialPoint* material) const;
-  /// Points of all GPUs on their way to where their field is made.
-  struct Gathering {
-    kernels::Event done;
-    std::shared_future<void> queued;  ///< ready when `done` is queued
-  };
-
-  void gather(const std::vector<MeasuredPart>& parts, const DeviceField& field, kernels::Event& done);
+  void gather(const std::vector<MeasuredPart>& parts, const DeviceField& field);
   void measure_parts(const DeviceReference& reference, const DeviceFrame& frame, const DeviceField& field);
   void make(const DeviceReference& reference, const ImageNoises& noises, const DeviceField& field);
   void fill(const DeviceReference& reference, const ImageNoises& noises, const DeviceField& field);
@@ -70,10 +60,9 @@ class FieldPipeline {
   core::ThreadPool& pool_;
   SplitSubsets split_;
   kernels::Stream stream_{
-      kernels::Priority::high};          // high, so that launches of the next search do not delay a field
-  kernels::Stream download_;             ///< copies fields to the host while the next one is made
-  std::array<Gathering, 2> gatherings_;  ///< of the last two frames that were submitted
-  std::int64_t submitted_ = 0;           ///< number of frames
+      kernels::Priority::high};         // high, so that launches of the next search do not delay a field
+  kernels::Event gathered_;             ///< all points of a frame are gathered
+  std::shared_future<void> gathering_;  ///< ready when `gathered_` is queued
   kernels::Event made_;
   kernels::DeviceBuffer workspace_;
   PositionsMemory positions_;

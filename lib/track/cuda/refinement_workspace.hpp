@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/points.hpp>
 
@@ -25,8 +23,7 @@ class RefinementWorkspace {
   }
 
   kernels::Event most_refined;  ///< most points of a frame are refined; the GPU is partly free from then on
-  /// All points of a frame are refined. Two frames may be under way.
-  kernels::Event& finished(std::int64_t frame) { return finished_[frame & 1]; }
+  kernels::Event finished;      ///< all points of a frame are refined
   /// Number of waves that are queued before the host waits for the first time: 0 if the last frame needed
   /// none.
   int first_waves = 1;
@@ -46,7 +43,6 @@ class RefinementWorkspace {
     kernels::DeviceBuffer memory_;
   };
 
-  std::array<kernels::Event, 2> finished_;
   Array<kernels::RefineTask> tasks_;
   Array<kernels::RefineResult> results_;
   Array<std::uint8_t> fresh_;

@@ -174,14 +174,13 @@ void launch_add_counts(const std::int32_t* parts, int copies, std::int32_t* sums
 void launch_give_up_noise(const GridPoints& points, const std::int32_t* counts, std::int64_t large,
                           TrackedPoint* tracked, std::uint8_t* fresh, StreamHandle stream);
 
-/// Points in the memory of a GPU.
+/// Points in the memory of another GPU.
 struct HaloSource {
   const TrackedPoint* tracked;  ///< [count]
   const std::uint8_t* fresh;    ///< [count]
   PointRange points;
 };
-/// Queues copying points from GPUs whose memory this GPU can read (see allow_peer_access). fresh: null if
-/// these flags are not wanted. Unlike copies, it does not wait behind a field on its way to the host.
+/// Queues copying points from other GPUs whose memory this GPU can read (see allow_peer_access).
 void launch_read_halo(std::span<const HaloSource> others, TrackedPoint* tracked, std::uint8_t* fresh,
                       StreamHandle stream);
 

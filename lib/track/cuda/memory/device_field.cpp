@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <dic/error.hpp>
 #include <dic/kernels/points.hpp>
 #include <functional>
 #include <utility>
@@ -121,13 +120,6 @@ DeviceField::DeviceField(std::shared_ptr<const Grid> grid, core::ObjectPool<Fiel
   place(memory_->on_device.reserve(bytes_of(nodes)), nodes, on_device_);
 }
 
-DeviceField::~DeviceField() {
-  try {
-    memory_->done.synchronize("the copy of a field");  // that of a cancelled frame may be under way
-  } catch (const DeviceError&) {  // the device is lost, which whoever queued the work was told
-  }
-}
-
 void DeviceField::count_nodes(const kernels::Stream& stream) const {
   constexpr int values = sizeof(kernels::NodeCounts) / sizeof(std::int32_t);
   kernels::launch_count_nodes(on_device_.arrays, grid_->nodes(), on_device_.counts, stream.handle());
@@ -142,7 +134,6 @@ PointCounts DeviceField::counts() const {
 }
 
 void DeviceField::download(const kernels::Stream& stream) const {
-  memory_->download_begin.record(stream);
   memory_->download.start(stream);
   kernels::download(block_->data(), memory_->on_device.data(), bytes_of(grid_->nodes()), stream);
   memory_->download.stop(stream);
@@ -168,8 +159,8 @@ FrameResult DeviceField::read(const DeviceFrame& frame) {
   frame.add_spans(measured.spans);
   add_spans(measured.spans, memory_->search_begin.time(),
             {{"search", measured.seconds.search}, {"refine", refine}});
-  add_spans(measured.spans, memory_->postprocessing_begin.time(), {{"strain", measured.seconds.strain}});
-  add_spans(measured.spans, memory_->download_begin.time(), {{"download", memory_->download.seconds()}});
+  add_spans(measured.spans, memory_->postprocessing_begin.time(),
+            {{"strain", measured.seconds.strain}, {"download", memory_->download.seconds()}});
   return measured;
 }
 

@@ -39,7 +39,6 @@ struct FieldMemory {
   kernels::Event done;            ///< the host has the whole field
   GpuTimestamp search_begin;
   GpuTimestamp postprocessing_begin;  ///< start of statuses, outliers and strain
-  GpuTimestamp download_begin;
   kernels::Stopwatch search, refine, split, strain, download;
 };
 
@@ -56,9 +55,6 @@ class DeviceField {
   /// pool: must outlive this object.
   DeviceField(std::shared_ptr<const Grid> grid, core::ObjectPool<FieldMemory>::Handle memory,
               FieldBlocks blocks, core::ThreadPool& pool);
-  ~DeviceField();
-  DeviceField(const DeviceField&) = delete;
-  DeviceField& operator=(const DeviceField&) = delete;
 
   const kernels::FieldArrays& arrays() const { return on_device_.arrays; }
   double* noise() const { return on_device_.noise; }
