@@ -43,10 +43,13 @@ TEST_F(OpenCl, TellsWhatItsCompilerSays) {
 
 TEST_F(OpenCl, CompilesItsKernelsWithoutAWarning) {
   const opencl::Device device(0);
+  // PoCL's own functions pass vectors of 512 bits, of which Clang warns on processors without AVX-512.
+  constexpr std::string_view calm =
+      "#ifdef __clang__\n#pragma clang diagnostic ignored \"-Wpsabi\"\n#endif\n";
   const auto common = std::ranges::find(opencl::kernel_sources(), "common.cl", &opencl::KernelSource::name);
   for (const opencl::KernelSource& source : opencl::kernel_sources()) {
     if (source.name == common->name) continue;
-    const std::string_view sources[] = {common->text, source.text};
+    const std::string_view sources[] = {calm, common->text, source.text};
     for (const ScalarType type : {ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32}) {
       CorrelateShape shape;
       shape.type = type;
