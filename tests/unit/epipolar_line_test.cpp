@@ -16,6 +16,12 @@ namespace {
 constexpr Size kImage{1000, 800};
 constexpr double kSpacing = 4;
 
+stereo::LensTerms lens_of(double fx, double fy, double cx, double cy, double k1, double p1) {
+  stereo::LensTerms lens{};
+  lens.fx = fx, lens.fy = fy, lens.cx = cx, lens.cy = cy, lens.k1 = k1, lens.p1 = p1;
+  return lens;
+}
+
 /// A rig of two cameras, and their projections by the formulas of the lens model alone.
 struct Rig {
   stereo::CameraPair cameras{};
@@ -23,8 +29,8 @@ struct Rig {
   Eigen::Vector3d translation;
 
   Rig(double angle_deg, double k1, double p1) {
-    cameras.left = {.fx = 2500, .fy = 2480, .cx = 505, .cy = 395, .k1 = k1, .p1 = p1};
-    cameras.right = {.fx = 2400, .fy = 2410, .cx = 490, .cy = 410, .k1 = -k1, .p1 = p1};
+    cameras.left = lens_of(2500, 2480, 505, 395, k1, p1);
+    cameras.right = lens_of(2400, 2410, 490, 410, -k1, p1);
     const double angle = angle_deg * std::numbers::pi / 180;
     rotation = (Eigen::AngleAxisd(-angle, Eigen::Vector3d::UnitY()) *
                 Eigen::AngleAxisd(0.01, Eigen::Vector3d::UnitZ()))
