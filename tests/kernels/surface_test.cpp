@@ -144,7 +144,7 @@ TEST_F(Surface, SamplesOfDistancesAreThoseOfTheList) {
   }
 }
 
-/// What is common to the distances of `count` samples: a polynomial of degree 4 with noise, of which one
+/// Distances of `count` samples whose common part is a polynomial of degree 4 with noise, of which one
 /// sample in seven is far off; a constant if the samples are few.
 TEST_F(Surface, CommonDistanceIsThePolynomialBehindNoiseAndWrongSamples) {
   constexpr double kNoise = 0.02, kPredicted = 0.01;
