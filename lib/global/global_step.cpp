@@ -22,9 +22,22 @@ constexpr int kErrors = 16;             ///< number of draws of errors
 /// Least sigma of a subset, px: the refinement ends with steps of this size, even without noise.
 constexpr double kLeastSigma = 1e-4;
 
+/// Largest variance of u by that of v, in units of the usual ratio, that noise explains; v by u likewise.
+constexpr double kMostUnequal = 3;
+
+/// Factor of the variance near an edge. Elements bend freely there, so that more is damped before a
+/// comparison of levels shows it. Measured with fields of long waves and around holes.
+constexpr double kDampedAtEdge = 1.3;
+
 double variance_of(float sigma) {
   const double known = std::isfinite(sigma) ? sigma : 0;
   return std::max(known * known, kLeastSigma * kLeastSigma);
+}
+
+double median_of(Eigen::VectorXd values) {
+  const auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 /// The `ok` points of a field that take part in the global step.
@@ -32,7 +45,8 @@ struct Measurement {
   const Mesh mesh;
   Eigen::MatrixXd values, variances;  ///< columns u and v; px, px^2
 
-  /// sigma_u, sigma_v: sigmas of the subsets, px.
+  /// sigma_u, sigma_v: sigmas of the subsets, px. What bends within a subset adds much to one of them, but is
+  /// no noise: it does not count where it exceeds what the usual ratio of both explains.
   Measurement(const Field& field, const NodeValues<float>& sigma_u, const NodeValues<float>& sigma_v)
       : mesh(field), values(mesh.size(), 2), variances(mesh.size(), 2) {
     for (Eigen::Index row = 0; row < mesh.size(); ++row) {
@@ -40,6 +54,11 @@ struct Measurement {
       values.row(row) << field.u[node], field.v[node];
       variances.row(row) << variance_of(sigma_u[node]), variance_of(sigma_v[node]);
     }
+    if (mesh.size() == 0) return;
+    const double ratio = median_of(variances.col(0).cwiseQuotient(variances.col(1)));
+    const Eigen::VectorXd u = variances.col(0), v = variances.col(1);
+    variances.col(0) = u.cwiseMin(kMostUnequal * ratio * v);
+    variances.col(1) = v.cwiseMin(kMostUnequal / ratio * u);
   }
 
   /// Mean of the variances of u and v of each node, px^2.
@@ -47,12 +66,7 @@ struct Measurement {
   /// Variances of u and of v in the whole field, divided by their mean.
   Eigen::Array2d shares() const { return variances.colwise().mean().transpose() / variances.mean(); }
   /// Weights of the nodes by their variances; 1 for the median.
-  Eigen::VectorXd weights() const {
-    Eigen::VectorXd sorted = variance();
-    const auto middle = sorted.begin() + sorted.size() / 2;
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    return *middle * variance().cwiseInverse();
-  }
+  Eigen::VectorXd weights() const { return median_of(variance()) * variance().cwiseInverse(); }
 };
 
 /// Random errors of the subsets with the mean variance of u and v, one draw per column.
@@ -116,21 +130,20 @@ float resolution_of(double level, double finest) {
 }
 
 /// Variances of u and v after the global step, px^2. Means over a neighbourhood make up for the few draws of
-/// errors; the neighbourhood shrinks towards an edge, where errors grow.
+/// errors.
 Eigen::ArrayXXd variances_left(const Measurement& measurement, const Eigen::MatrixXd& errors,
                                double resolution) {
   const Mesh& mesh = measurement.mesh;
   const Eigen::ArrayXd squares = errors.array().square().rowwise().mean();
-  const NodeMeans left(mesh, squares), u(mesh, measurement.variances.col(0)),
-      v(mesh, measurement.variances.col(1));
-  const int widest = std::max(1, static_cast<int>(std::lround(resolution / 4 / mesh.step)));
-  const std::vector<int> margins = mesh.margins();
+  const NodeMeans left(mesh, squares, Among::band), u(mesh, measurement.variances.col(0), Among::band),
+      v(mesh, measurement.variances.col(1), Among::band);
+  const int radius = std::max(1, static_cast<int>(std::lround(resolution / 4 / mesh.step)));
   Eigen::ArrayXXd out(mesh.size(), 2);
   for (Eigen::Index row = 0; row < mesh.size(); ++row) {
-    const int radius = std::min(widest, margins[static_cast<std::size_t>(row)]);
     const double of_u = u.around(row, radius), of_v = v.around(row, radius);
     out.row(row) << of_u, of_v;
-    out.row(row) *= left.around(row, radius) * 2 / (of_u + of_v);
+    const double factor = mesh.band[row] + 1 < kBands ? kDampedAtEdge : 1;
+    out.row(row) *= factor * left.around(row, radius) * 2 / (of_u + of_v);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include "global/levels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "global/node_means.hpp"
@@ -19,8 +20,8 @@ int nodes_of(double length, const Mesh& mesh) {
   return std::max(1, static_cast<int>(std::lround(length / mesh.step)));
 }
 
-Values local_mean(const Mesh& mesh, const Values& values, int radius) {
-  return NodeMeans(mesh, values).around_all(radius);
+Values local_mean(const Mesh& mesh, const Values& values, int radius, Among among = Among::all) {
+  return NodeMeans(mesh, values, among).around_all(radius);
 }
 
 /// The value that the given share of the values exceeds.
@@ -53,19 +54,23 @@ Comparison::Comparison(const Mesh& mesh, const Level& fine, const Level& coarse,
                        const Eigen::Array2d& variance) {
   const int radius = nodes_of(period / 4, mesh);
   const auto mean_square = [&](const auto& differences) {
-    return local_mean(mesh, differences.array().square(), radius);
+    return local_mean(mesh, differences.array().square(), radius, Among::band);
   };
   const Eigen::MatrixXd field = coarse.field - fine.field, errors = coarse.errors - fine.errors;
-  const Values expected = local_mean(mesh, errors.array().square().rowwise().mean(), radius);
+  const Values expected = local_mean(mesh, errors.array().square().rowwise().mean(), radius, Among::band);
   excess.resize(mesh.size(), 2);
   for (int k = 0; k < 2; ++k) excess.col(k) = mean_square(field.col(k)) - variance[k] * expected;
   ratio = 1 + (excess.col(0) / variance[0] + excess.col(1) / variance[1]) / (2 * expected);
-  std::vector<double> usual;
+  std::array<std::vector<double>, kBands> usual;
   for (Eigen::Index k = 0; k + 1 < errors.cols(); k += 2) {
     const Values values = (mean_square(errors.col(k)) + mean_square(errors.col(k + 1))) / (2 * expected);
-    usual.insert(usual.end(), values.begin(), values.end());
+    for (Eigen::Index row = 0; row < mesh.size(); ++row) usual[mesh.band[row]].push_back(values[row]);
   }
-  threshold = kMargin * upper_quantile(usual, kFalseAlarms);
+  std::array<double, kBands> most = {};
+  for (int band = 0; band < kBands; ++band)
+    if (!usual[band].empty()) most[band] = kMargin * upper_quantile(usual[band], kFalseAlarms);
+  threshold.resize(mesh.size());
+  for (Eigen::Index row = 0; row < mesh.size(); ++row) threshold[row] = most[mesh.band[row]];
 }
 
 Eigen::MatrixXd Blend::of(const std::vector<Level>& levels, Eigen::MatrixXd Level::*values) const {

@@ -24,11 +24,12 @@ struct Blend {
 
 /// Tests whether noise explains the difference of two fields of one measurement.
 struct Comparison {
-  Eigen::ArrayXd ratio;    ///< mean squared difference of u and v over that of errors, by node
-  double threshold;        ///< ratio that errors hardly ever reach
-  Eigen::ArrayXXd excess;  ///< mean squared difference minus that of errors, columns u and v, px^2
+  Eigen::ArrayXd ratio;      ///< mean squared difference of u and v over that of errors, by node
+  Eigen::ArrayXd threshold;  ///< ratio that errors hardly ever reach, by node
+  Eigen::ArrayXXd excess;    ///< mean squared difference minus that of errors, columns u and v, px^2
 
-  /// Takes means over a quarter of `period` to all sides. variance: of u and v, divided by their mean.
+  /// Takes means over a quarter of `period` to all sides, within the band of each node. variance: of u and v,
+  /// divided by their mean.
   Comparison(const Mesh& mesh, const Level& fine, const Level& coarse, double period,
              const Eigen::Array2d& variance);
   Eigen::Array<bool, Eigen::Dynamic, 1> refuted() const { return ratio > threshold; }

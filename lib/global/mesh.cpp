@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <numbers>
 
 namespace dic::global {
@@ -65,6 +66,8 @@ Mesh::Mesh(const Field& field)
   });
   bending.resize(size(), size());
   bending.setFromTriplets(entries.begin(), entries.end());
+  for (const int margin : margins())
+    band.push_back(std::min(static_cast<int>(std::bit_width(static_cast<unsigned>(margin) + 1)), kBands) - 1);
 }
 
 SparseMatrix Mesh::subset_mean(double factor) const {

@@ -7,12 +7,15 @@
 
 namespace dic::global {
 
+/// The nodes that a mean is taken over: all, or those about as far from an edge, see Mesh::band.
+enum class Among { all, band };
+
 /// Means of values of the mesh's nodes over squares of the grid.
 class NodeMeans {
  public:
-  NodeMeans(const Mesh& mesh, const Eigen::ArrayXd& values);
+  NodeMeans(const Mesh& mesh, const Eigen::ArrayXd& values, Among among);
 
-  /// Mean over the nodes that take part and lie at most `radius` nodes from node `row` of the mesh.
+  /// Mean over the nodes that count and lie at most `radius` nodes from node `row` of the mesh.
   double around(Eigen::Index row, int radius) const;
   Eigen::ArrayXd around_all(int radius) const;
 
@@ -22,11 +25,12 @@ class NodeMeans {
     double value = 0;
     int count = 0;
   };
-  Sums& above_left(int i, int j) { return sums_[std::size_t(j) * (mesh_.nx + 1) + i]; }
-  const Sums& above_left(int i, int j) const { return sums_[std::size_t(j) * (mesh_.nx + 1) + i]; }
+  void add_up(std::vector<Sums>& sums, int band, const Eigen::ArrayXd& values) const;
+  std::size_t corner(int i, int j) const { return std::size_t(j) * (mesh_.nx + 1) + i; }
 
   const Mesh& mesh_;
-  std::vector<Sums> sums_;
+  Among among_;
+  std::vector<std::vector<Sums>> sums_;  ///< by band; one for all nodes
 };
 
 }  // namespace dic::global

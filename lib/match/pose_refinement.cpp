@@ -177,16 +177,21 @@ Gradients gradients_at(const SampleImage& image, const PixelList& pixels, const 
 
 }  // namespace
 
-double PoseRefiner::gradient_correlation(const SampleImage& image, const PixelList& pixels,
-                                         const PoseFit& fit) {
-  constexpr double kHalf = 0.5;
-  const Gradients around = gradients_at(image, pixels, fit.warp, kHalf);
+/// Weights of the pixels at a fit.
+void PoseRefiner::weight_all(const SampleImage& image, const PixelList& pixels, const PoseFit& fit) {
   sample_all(image, pixels, fit.warp);
   gain_ = fit.gain, offset_ = fit.offset + fit.gain * pixels.mean;
   const WeightRule rule{static_cast<float>(gain_), static_cast<float>(offset_),
                         residual_limit(pixels, false)};
   for (std::size_t k = 0; k < pixels.padded(); k += PixelList::kBlock)
     weight(pixels, k, rule, values_.data() + k, inside_.data() + k, weights_.data() + k);
+}
+
+double PoseRefiner::gradient_correlation(const SampleImage& image, const PixelList& pixels,
+                                         const PoseFit& fit) {
+  constexpr double kHalf = 0.5;
+  const Gradients around = gradients_at(image, pixels, fit.warp, kHalf);
+  weight_all(image, pixels, fit);
   double tt = 0, ii = 0, ti = 0;
   for (int k = 0; k < pixels.count; ++k) {
     const double w = weights_[k], gx = around.x[k], gy = around.y[k];
@@ -195,6 +200,17 @@ double PoseRefiner::gradient_correlation(const SampleImage& image, const PixelLi
     ti += w * (pixels.tx[k] * gx + pixels.ty[k] * gy);
   }
   return tt > 0 && ii > 0 ? ti / std::sqrt(tt * ii) : 0;
+}
+
+double PoseRefiner::contrast_share(const SampleImage& image, const PixelList& pixels, const PoseFit& fit) {
+  weight_all(image, pixels, fit);
+  double inside = 0, fitting = 0;
+  for (int k = 0; k < pixels.count; ++k) {
+    const double square = static_cast<double>(pixels.t[k]) * pixels.t[k];
+    inside += inside_[k] * square;
+    if (weights_[k] > pose::kFits) fitting += square;
+  }
+  return inside > 0 ? fitting / inside : 0;
 }
 
 double weight_slope(double weights, double slopes) {
@@ -273,29 +289,38 @@ void add_sigmas(const FittedPixels& fitted, double slope, const PixelList& pixel
     fit.valid = false;
     return;
   }
-  fit.loose.clear();
-  if (scatter->loose) fit.loose.assign(scatter->loose->begin(), scatter->loose->end());
+  fit.loose = scatter->loose;
   const double share = static_cast<double>(counted) / std::max(1, groups);
-  PoseScatter::Matrix covariance = share * std::pow(slope, 2) * scatter->covariance;
+  fit.covariance = share * std::pow(slope, 2) * scatter->covariance;
   // Rounding of grey values and of the interpolation is in no residual.
-  for (int i = 0; i < 2; ++i) covariance(i, i) += kLeastSigma * kLeastSigma;
-  for (int i = 2; i < free; ++i) covariance(i, i) += std::pow(kLeastSigma / std::max(1.0, plan.rim), 2);
+  const double of_rim = kLeastSigma / std::max(1.0, plan.rim);
+  for (int i = 0; i < free; ++i) fit.covariance(i, i) += std::pow(i < 2 ? kLeastSigma : of_rim, 2);
+  set_sigmas(plan.freedom, plan.rim, std::vector<double>(fit.loose.size(), kLooseSigma), fit);
+}
+
+void set_sigmas(Freedom freedom, double rim, const std::vector<double>& loose, PoseFit& fit) {
+  PoseScatter::Matrix covariance = fit.covariance;
+  for (std::size_t k = 0; k < loose.size(); ++k) {
+    PoseScatter::Vector motion = loose[k] * fit.loose[k];
+    motion.tail(motion.size() - 2) /= std::max(1.0, rim);
+    covariance += motion * motion.transpose();
+  }
   const pose::Warp& w = fit.warp;
   const auto variance = [&](double a, double b) {
     return a * a * covariance(0, 0) + 2 * a * b * covariance(0, 1) + b * b * covariance(1, 1);
   };
   fit.sigma_x = std::sqrt(std::max(0.0, variance(w.xx, w.xy)));
   fit.sigma_y = std::sqrt(std::max(0.0, variance(w.yx, w.yy)));
-  if (plan.freedom == Freedom::affine) {
+  if (freedom == Freedom::affine) {
     // Terms 2 .. 5 change the matrix; its rotation is (4 - 3) / 2, its scale (2 + 5) / 2.
     fit.sigma_radians = std::sqrt(covariance(3, 3) + covariance(4, 4) - 2 * covariance(3, 4)) / 2;
     fit.sigma_log_scale = std::sqrt(covariance(2, 2) + covariance(5, 5) + 2 * covariance(2, 5)) / 2;
     return;
   }
-  if (plan.freedom == Freedom::rotation || plan.freedom == Freedom::similarity)
+  if (freedom == Freedom::rotation || freedom == Freedom::similarity)
     fit.sigma_radians = std::sqrt(covariance(2, 2));
-  if (plan.freedom == Freedom::similarity) fit.sigma_log_scale = std::sqrt(covariance(3, 3));
-  if (plan.freedom == Freedom::scale) fit.sigma_log_scale = std::sqrt(covariance(2, 2));
+  if (freedom == Freedom::similarity) fit.sigma_log_scale = std::sqrt(covariance(3, 3));
+  if (freedom == Freedom::scale) fit.sigma_log_scale = std::sqrt(covariance(2, 2));
 }
 
 }  // namespace dic::match

@@ -19,11 +19,14 @@ struct RefinementPlan : pose::FitPlan {
 
 struct PoseFit : pose::Fit {
   double sigma_x = 0, sigma_y = 0, sigma_radians = 0, sigma_log_scale = 0;  ///< only from `with_sigmas`
-  /// Motion that noise hides, see PoseScatter; empty: all are determined. Only from `with_sigmas`.
-  std::vector<double> loose{};
+  PoseScatter::Matrix
+      covariance{};  ///< of the free parameters, but for loose motions. Only from `with_sigmas`
+  /// Motions that noise hides, see PoseScatter; empty: all are determined. Only from `with_sigmas`.
+  std::vector<PoseScatter::Vector> loose{};
 };
 
-/// True if the pose does not rely on hiding pixels: all of them fit, or agree nearly as well as those that do.
+/// True if the pose does not rely on hiding pixels: all of them fit, or agree nearly as well as those that
+/// do.
 inline bool is_whole(const pose::Fit& fit) {
   constexpr double kAgree = 0.9, kFit = 0.99;
   return std::abs(fit.score) >= kAgree * std::abs(fit.fit_score) || fit.visible >= kFit * fit.inside;
@@ -39,6 +42,9 @@ double weight_slope(double weights, double slopes);
 void add_sigmas(const FittedPixels& fitted, double slope, const PixelList& pixels, const RefinementPlan& plan,
                 PoseFit& fit);
 
+/// Sets the standard deviations of a fit by its covariance and those of its loose motions, px at the rim.
+void set_sigmas(pose::Freedom freedom, double rim, const std::vector<double>& loose, PoseFit& fit);
+
 /// Buffers and results of refinements; one per thread.
 class PoseRefiner {
  public:
@@ -52,6 +58,9 @@ class PoseRefiner {
   /// happens to resemble the template, because smooth textures have few edges at the same places.
   /// fit: pose in pixels of the level, gain and offset.
   double gradient_correlation(const SampleImage& image, const PixelList& pixels, const PoseFit& fit);
+  /// Share of the template's squared contrast inside the image that fits: low where a few marks are hidden.
+  /// fit: as above.
+  double contrast_share(const SampleImage& image, const PixelList& pixels, const PoseFit& fit);
   /// Adds standard deviations to the fit that the last `refine` returned, in pixels of the level.
   void with_sigmas(const SampleImage& image, const PixelList& pixels, const RefinementPlan& plan,
                    PoseFit& fit) const;
@@ -61,6 +70,7 @@ class PoseRefiner {
                  const std::function<void(std::size_t begin, std::size_t end, std::size_t part)>& body) const;
   ScoreSums sample_all(const SampleImage& image, const PixelList& pixels, const pose::Warp& warp);
   double level_at(const SampleImage& image, const PixelList& pixels, const pose::Warp& warp);
+  void weight_all(const SampleImage& image, const PixelList& pixels, const PoseFit& fit);
   float residual_limit(const PixelList& pixels, bool is_near);
   void take_step(const PixelList& pixels, bool is_near, pose::FitSteps& steps);
   double slope() const;

@@ -391,10 +391,11 @@ Rectangle PoseSearch::reach_of(const pose::Warp& warp, const ImageView& image) c
 
 namespace {
 
-/// The score of a match: correlation of the pixels that fit, reduced by the share of pixels that do not fit
-/// or lie outside the image. The less is visible, the easier something else resembles it by chance.
-double final_score(const PoseFit& fit) {
-  return std::abs(fit.fit_score) * std::sqrt(std::min(1.0, fit.visible));
+/// The score of a match: correlation of the pixels that fit, reduced by the share of pixels, and of the
+/// contrast inside the image, that does not fit, and by that outside the image. The less is visible, the
+/// easier something else resembles it by chance.
+double final_score(const PoseFit& fit, double contrast = 1) {
+  return std::abs(fit.fit_score) * std::sqrt(std::min({1.0, fit.visible, fit.inside * contrast}));
 }
 
 }  // namespace
@@ -458,14 +459,16 @@ std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial, c
   return Refined{fit, fit.warp, plan.freedom};
 }
 
-/// Correlation of the gradients at half resolution, where noise is lower.
-double PoseSearch::structure(const Trial& trial, const PoseFit& fit) const {
+/// At half resolution, where noise is lower.
+PoseSearch::Structure PoseSearch::structure(const Trial& trial, const PoseFit& fit) const {
   const int level = std::min(1, template_.top());
   PoseFit there = fit;
   there.warp = pose::at_level(fit.warp, level);
-  const SampleImage from = sample_image(trial.image.level(level), trial.image.mask(level));
-  const double correlation = trial.refiner.gradient_correlation(from, template_.level(level).pixels, there);
-  return agreement(correlation);
+  SampleImage from = sample_image(trial.image.level(level), trial.image.mask(level));
+  const PixelList& pixels = template_.level(level).pixels;
+  const double correlation = agreement(trial.refiner.gradient_correlation(from, pixels, there));
+  from.sampling = Sampling::lagrange;  // bilinear values misfit at thin marks
+  return {correlation, trial.refiner.contrast_share(from, pixels, there)};
 }
 
 double PoseSearch::agreement(double correlation) const {
@@ -488,10 +491,11 @@ Match PoseSearch::match_at(const pose::Warp& warp, const Candidate& candidate, c
 }
 
 /// A fit at one level; its pose is in pixels of full resolution.
-PoseFit PoseSearch::fit_at(const Trial& trial, int level, const pose::Warp& start,
-                           const RefinementPlan& plan) const {
-  PoseFit fit = trial.refiner.refine(sample_image(trial.image.level(level), trial.image.mask(level)),
-                                     template_.level(level).pixels, pose::at_level(start, level), plan);
+PoseFit PoseSearch::fit_at(const Trial& trial, int level, const pose::Warp& start, const RefinementPlan& plan,
+                           Sampling sampling) const {
+  SampleImage from = sample_image(trial.image.level(level), trial.image.mask(level));
+  from.sampling = sampling;
+  PoseFit fit = trial.refiner.refine(from, template_.level(level).pixels, pose::at_level(start, level), plan);
   fit.warp = pose::from_level(fit.warp, level);
   return fit;
 }
@@ -533,7 +537,8 @@ void PoseSearch::try_pose(const Trial& trial, const Candidate& start, bool is_tu
   PoseFit in_image = other->fit;
   in_image.warp = other->warp;
   const double demanded = demanded_structure(template_.level(std::min(1, template_.top())).pixels.count);
-  const double reached = final_score(other->fit) * std::min(1.0, structure(trial, in_image) / demanded);
+  const Structure seen = structure(trial, in_image);
+  const double reached = final_score(other->fit, seen.contrast) * std::min(1.0, seen.correlation / demanded);
   // A fit that is bad everywhere counts more pixels as visible than a good one with some misfit: poses that
   // are far apart are compared by all pixels, unless something hides many.
   const bool by_all =
@@ -556,30 +561,64 @@ void PoseSearch::try_symmetries(const Trial& trial, const pose::Warp& start, Bes
   }
 }
 
-/// Qualities of poses before full resolution after a step of their centre, which the pixels do determine; by
-/// the gain and offset of a fit. -1 outside the ranges.
+/// Qualities of poses before full resolution, by the gain and offset of a fit; of those that are turned,
+/// after steps of their centre, since a turn about a wrong pivot moves it. -1 outside the ranges. Bilinear
+/// grey values would prefer poses on the image's grid.
 std::vector<double> PoseSearch::qualities(const Trial& trial, const PoseFit& fit,
                                           std::vector<pose::Warp>& poses) const {
   const int level = std::min(1, template_.top());
   RefinementPlan plan = plan_at(level, trial.effort.limit);
   plan.freedom = Freedom::shift;
-  plan.most_steps = 2;
   plan.gain = fit.gain, plan.offset = fit.offset;
+  const pose::Warp first = poses.front();
   std::vector<double> qualities;
   for (pose::Warp& warp : poses) {
-    const PoseFit here = is_in_range(warp) ? fit_at(trial, level, warp, plan) : PoseFit{};
+    const bool is_slid = &warp != poses.data() && warp.xx == first.xx && warp.xy == first.xy;
+    plan.most_steps = is_slid ? 0 : 2;
+    const PoseFit here = is_in_range(warp) ? fit_at(trial, level, warp, plan, Sampling::lagrange) : PoseFit{};
     qualities.push_back(here.valid ? here.quality : -1);
-    if (here.valid) warp = here.warp;
+    if (here.valid && !is_slid) warp = here.warp;
   }
   return qualities;
 }
 
-/// Least quality of poses that are as good as one of this quality. Squared qualities are shares of the
-/// explained variance; those of poses that differ by noise alone are within some of its shares.
+/// Unexplained variance, as a share, of the best pose and of any other that is as good. Poses that differ by
+/// noise alone have some of its shares more; errors of interpolation are in no noise.
+struct PoseSearch::Misfit {
+  double best, same;
+};
+
+PoseSearch::Misfit PoseSearch::misfit(double quality) const {
+  // The product of the noise of two images varies by the root of the number of pixels; three times that, and
+  // pixels of half the resolution are correlated.
+  constexpr double kOfInterpolation = 0.003, kShares = 20, kOfNoise = 5;
+  const double pixels = std::max(1, template_.level(std::min(1, template_.top())).pixels.count);
+  const double best = std::max(1 - quality * quality, kOfInterpolation);
+  return {best, best * (1 + (kShares + kOfNoise * std::sqrt(pixels)) / pixels)};
+}
+
+/// Least quality of poses that are as good as one of this quality.
 double PoseSearch::same_quality(double quality) const {
-  constexpr double kSame = 20;
-  const int pixels = template_.level(std::min(1, template_.top())).pixels.count;
-  return std::sqrt(std::max(0.0, quality * quality - kSame * (1 - quality * quality) / std::max(1, pixels)));
+  return std::sqrt(std::max(0.0, 1 - misfit(quality).same));
+}
+
+/// Standard deviations along the loose motions of a pose, from how much worse the poses on both sides are.
+std::vector<double> PoseSearch::loose_sigmas(const Trial& trial, const Refined& pose) const {
+  constexpr double kOfFiltered = 1.6;  // noise of neighbouring pixels of half the resolution is correlated
+  const int level = std::min(1, template_.top());
+  const double step = 1 << level, pixels = template_.level(level).pixels.count;
+  std::vector<double> sigmas;
+  for (const PoseScatter::Vector& motion : pose.fit.loose) {
+    std::vector<pose::Warp> poses = {pose.warp};
+    for (const double way : {-step, step})
+      poses.push_back(moved_along(pose.warp, motion, pose.freedom, template_.level(0).rim, way));
+    const std::vector<double> quality = qualities(trial, pose.fit, poses);
+    const Misfit here = misfit(std::max(0.0, quality[0]));
+    const double beside = std::max({0.0, quality[1], quality[2]});
+    const double worse = pixels * (1 - beside * beside - here.same) / here.best;
+    sigmas.push_back(worse > 0 ? std::min(kLooseSigma, kOfFiltered * step / std::sqrt(worse)) : kLooseSigma);
+  }
+  return sigmas;
 }
 
 /// Where pixels do not determine a motion, what they hide or show beside the template may: tries the best
@@ -606,8 +645,11 @@ void PoseSearch::settle_loose_motion(const Trial& trial, Best& best) const {
     tried.push_back(poses[k]);
     try_pose(trial, {.warp = poses[k], .gain = start.fit.gain, .offset = start.fit.offset}, false, best);
   }
-  if (!best.pose->fit.loose.empty())
-    best.pose->fit = covering(best.pose->fit, best.pose->warp, poses, quality);
+  Refined& found = *best.pose;
+  if (found.fit.loose.empty()) return;
+  separate_turn(found.fit.loose, found.freedom, template_.level(0).rim);
+  set_sigmas(found.freedom, template_.level(0).rim, loose_sigmas(trial, found), found.fit);
+  found.fit = covering(found.fit, found.warp, poses, quality);
 }
 
 /// A fit with standard deviations that cover the poses which are as good as the best one.

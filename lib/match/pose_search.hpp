@@ -68,6 +68,10 @@ class PoseSearch {
     pose::Warp warp;
     pose::Freedom freedom;  ///< of the last fit
   };
+  /// Agreement of edges and of contrast at a pose, see PoseRefiner.
+  struct Structure {
+    double correlation, contrast;
+  };
   /// The best pose that was tried.
   struct Best {
     std::optional<Refined> pose;
@@ -111,7 +115,10 @@ class PoseSearch {
   std::optional<Refined> refine_full(const Trial& trial, const Candidate& candidate, double least) const;
   void try_pose(const Trial& trial, const Candidate& start, bool is_turned, Best& best) const;
   void try_symmetries(const Trial& trial, const pose::Warp& start, Best& best) const;
+  struct Misfit;
+  Misfit misfit(double quality) const;
   double same_quality(double quality) const;
+  std::vector<double> loose_sigmas(const Trial& trial, const Refined& pose) const;
   void settle_loose_motion(const Trial& trial, Best& best) const;
   std::vector<double> qualities(const Trial& trial, const PoseFit& fit, std::vector<pose::Warp>& poses) const;
   PoseFit covering(PoseFit fit, const pose::Warp& warp, const std::vector<pose::Warp>& poses,
@@ -122,9 +129,10 @@ class PoseSearch {
   bool is_open(const Trial& trial, const Candidate& candidate) const;
   std::optional<pose::Warp> rival(const Trial& trial, const pose::Warp& start, const pose::Warp& known) const;
   std::optional<pose::Warp> pose_of_all(const Trial& trial, const pose::Warp& known) const;
-  PoseFit fit_at(const Trial& trial, int level, const pose::Warp& start, const RefinementPlan& plan) const;
+  PoseFit fit_at(const Trial& trial, int level, const pose::Warp& start, const RefinementPlan& plan,
+                 Sampling sampling = Sampling::bilinear) const;
   RefinementPlan plan_at(int level, const SearchLimit& limit) const;
-  double structure(const Trial& trial, const PoseFit& fit) const;
+  Structure structure(const Trial& trial, const PoseFit& fit) const;
   double agreement(double correlation) const;
   Match match_at(const pose::Warp& warp, const Candidate& candidate, const Match& pose) const;
   std::vector<Candidate> next_batch(const std::vector<Candidate>& candidates, std::size_t& next,

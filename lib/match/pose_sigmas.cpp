@@ -23,6 +23,9 @@ using Normal = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kUnknown
 
 /// Information, in standard deviations that it has by chance, from which a motion is determined.
 constexpr double kStandsOut = 3;
+/// Share of the best determined motion's information that errors of interpolation give to any other one: what
+/// is round seems to have an angle because both images have the same grid of pixels.
+constexpr double kOfInterpolation = 1e-3;
 /// Pixels whose gradients depend on each other because of the filter that computes them.
 constexpr double kGradientPixels = 4;
 
@@ -181,12 +184,13 @@ std::optional<PoseScatter> scatter_of(const FittedPixels& fitted, pose::Freedom 
   });
   for (int k = 0; k < free; ++k) {
     const double value = axes.values[k], variance = variances[k];
-    const bool is_loose = !(value > kStandsOut * std::sqrt(variance));
+    const double by_chance = kStandsOut * std::sqrt(variance),
+                 by_grid = kOfInterpolation * axes.values[free - 1];
+    const bool is_loose = !(value > std::max(by_chance, by_grid));
     const double certain = is_loose ? 0 : 1 / (value - variance / value);
     along.row(k) *= certain, along.col(k) *= certain;
     if (!is_loose) continue;
-    along(k, k) = kLooseSigma * kLooseSigma;
-    if (!result.loose) result.loose = axes.vectors.col(k);
+    result.loose.push_back(axes.vectors.col(k));
   }
   const Matrix from_axes = unit.asDiagonal() * axes.vectors;
   result.covariance = from_axes * along * from_axes.transpose();

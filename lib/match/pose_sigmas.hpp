@@ -25,18 +25,20 @@ struct PoseScatter {
   static constexpr int kMost = pose::kGeometric;
   using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMost, kMost>;
   using Vector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMost, 1>;
-  Matrix covariance;  ///< of the free parameters
-  std::optional<Vector>
-      loose;  ///< motion that the pixels do not determine: free parameters times the rim, px
+  Matrix covariance;  ///< of the free parameters, along the motions that are determined
+  /// Motions that the pixels do not determine, orthonormal: free parameters times the rim, px.
+  std::vector<Vector> loose;
 };
 
 /// Covariance of a pose by a jackknife over groups. Noise in the template adds to its gradients and makes the
 /// pose seem better determined than it is; products of the template's and the image's gradients, whose noise
-/// is independent, correct that. A motion whose information does not stand out from noise is `loose`; its
-/// standard deviation is `kLooseSigma`. Empty if the equations have no solution. rim: of the template, px.
+/// is independent, correct that. A motion whose information does not stand out from noise, or from errors of
+/// interpolation, is `loose`. Empty if the equations have no
+/// solution. rim: of the template, px.
 std::optional<PoseScatter> scatter_of(const FittedPixels& fitted, pose::Freedom freedom, double rim);
 
-/// Least standard deviation of a loose motion, px at the template's rim: steps end where noise lets them.
+/// Standard deviation of a loose motion, px at the template's rim, unless poses beside a fit tell it: steps
+/// end where noise lets them.
 constexpr double kLooseSigma = 1.5;
 
 }  // namespace dic::match

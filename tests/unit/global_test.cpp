@@ -327,6 +327,61 @@ TEST(GlobalStep, SigmaTellsWhatIsDamped) {
   EXPECT_GT(std::sqrt(normalized), 0.5);
 }
 
+/// Root mean square of error / sigma of u over the nodes that `counts` selects by their distance from an end.
+double scatter_in_sigmas(const Field& field, const Displacement& truth,
+                         const std::function<bool(int)>& counts) {
+  const Grid& grid = field.grid();
+  double sum = 0;
+  int count = 0;
+  for (int j = 0; j < grid.ny; ++j)
+    for (int i = 0; i < grid.nx; ++i) {
+      if (!counts(std::min({i, j, grid.nx - 1 - i, grid.ny - 1 - j}))) continue;
+      const auto k = static_cast<std::size_t>(j) * grid.nx + i;
+      sum += std::pow((field.u[k] - truth(grid.x(i), grid.y(j))) / field.sigma_u[k], 2);
+      ++count;
+    }
+  return std::sqrt(sum / count);
+}
+
+TEST(GlobalStep, SigmaHoldsAtTheEndsOfLongWaves) {
+  const MeasuredSubsets subsets{.size = 21, .order = 1};
+  const dic::global::Transfer transfer(subsets, 5);
+  double at_ends = 0, inside = 0;
+  constexpr int seeds = 8;
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
+    Field field = noise_field(grid_of(80, 80, 5), subsets, 0.01, seed);
+    const double period = 250 + 50.0 * seed;
+    const auto wave = [&](double x, double y) {
+      return 0.5 * std::sin(2 * std::numbers::pi * (x + 0.3 * y) / period + seed);
+    };
+    const double left = transfer.of_subset(period / std::hypot(1, 0.3));
+    for (std::size_t k = 0; k < field.u.size(); ++k)
+      field.u[k] +=
+          left * wave(field.grid().x(static_cast<int>(k % 80)), field.grid().y(static_cast<int>(k / 80)));
+    dic::global_step(field, subsets, kAutomatic);
+    at_ends += std::pow(scatter_in_sigmas(field, wave, [](int margin) { return margin < 3; }), 2) / seeds;
+    inside += std::pow(scatter_in_sigmas(field, wave, [](int margin) { return margin >= 3; }), 2) / seeds;
+  }
+  EXPECT_NEAR(std::sqrt(at_ends), 1, 0.15);
+  EXPECT_NEAR(std::sqrt(inside), 1, 0.25);
+}
+
+TEST(GlobalStep, SigmaOfBendsIsNoNoise) {
+  // The subsets' sigma of u tells what they flatten of a ramp. The step restores it, and must not smooth
+  // more.
+  const MeasuredSubsets subsets{.size = 21, .order = 1};
+  Field field = noise_field(grid_of(80, 40, 5), subsets, 0.01, 5);
+  const auto ramp = [](double x, double) { return 1.5 * std::tanh((x - 200) / 30); };
+  for (std::size_t k = 0; k < field.u.size(); ++k) {
+    const double x = field.grid().x(static_cast<int>(k % 80));
+    for (int i = -10; i <= 10; ++i) field.u[k] += ramp(x + i, 0) / 21;
+    const double bend = ramp(x + 10, 0) - 2 * ramp(x, 0) + ramp(x - 10, 0);
+    field.sigma_u[k] = static_cast<float>(std::hypot(0.01, bend / 4));
+  }
+  dic::global_step(field, subsets, kAutomatic);
+  EXPECT_LT(scatter_in_sigmas(field, ramp, [](int) { return true; }), 1.3);
+}
+
 TEST(GlobalStep, RefusesResolutionsThatSubsetsDoNotHave) {
   Field field = measure(grid_of(9, 9, 5), [](double, double) { return 0.0; });
   EXPECT_THROW(dic::global_step(field, {.size = 33, .order = 1}, at_resolution(40)), dic::UsageError);
