@@ -399,6 +399,7 @@ class CpuBackend final : public Backend {
     if (p.mask.none() && p.masked) out.mask = {inside_roi.at(p.x, p.y), inside_roi.stride()};
     if (window) out.window = window->view();
     out.rect = p.rect;
+    out.part = p.rows;
     return out;
   }
 
