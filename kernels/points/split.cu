@@ -104,6 +104,7 @@ __global__ void __launch_bounds__(point_threads)
   for_each_point(frame.points.count, [&](std::int32_t i) {
     const SplitState state = state_of(frame, i);
     frame.states[i] = state;
+    frame.refuted[i] = 0;
     if (state == SplitState::open) append(open, i);
   });
 }
@@ -123,8 +124,10 @@ struct Candidate {
   __device__ bool exists() const { return part.pixels > 0; }
 };
 
-__device__ Candidate candidate(const SplitFrame& frame, std::int32_t i, int round, track::Direction towards) {
+__device__ Candidate candidate(const SplitFrame& frame, std::int32_t i, int round, int direction) {
   Candidate out;
+  if (frame.refuted[i] >> direction & 1) return out;
+  const track::Direction towards = track::direction(direction);
   const std::int32_t source = trusted_towards(frame, i, towards);
   if (source < 0) return out;
   const FramePoints points{frame.points, frame.tracked};
@@ -179,7 +182,7 @@ __global__ void __launch_bounds__(point_threads, 1)  // with two blocks, registe
     const int round = rounds.first + at / kDirections / n;
     const std::int32_t i = exists ? list[at / kDirections % n] : -1;
     const bool is_open = exists && frame.states[i] == SplitState::open;
-    if (is_open) own = candidate(frame, i, round, track::direction(at % kDirections));
+    if (is_open) own = candidate(frame, i, round, at % kDirections);
     // All lanes of a warp must look, also those of another round and those without a point.
     const bool repeated = rounds.first == 0 && repeats(own), left_out = round == 0 && repeated;
     const unsigned first = threadIdx.x % warp_size / kDirections * kDirections;
@@ -192,6 +195,17 @@ __global__ void __launch_bounds__(point_threads, 1)  // with two blocks, registe
   });
 }
 
+/// A measurement of a part, where it ended and where it started.
+struct MeasuredPart {
+  const RefineResult& result;
+  ShapeParameters found, predicted;
+
+  __device__ MeasuredPart(const RefineTask& task, const RefineResult& measured)
+      : result(measured),
+        found(joined(task.u, task.v, measured.shape)),
+        predicted(joined(task.u, task.v, task.start)) {}
+};
+
 /// The accepted measurement of least residual among those of a point in one round; -1 if there is none.
 __device__ std::int32_t best_of_round(const PartList& parts, const PartSlot* slots,
                                       const RefineResult* results, const track::ResidualLevel& level) {
@@ -199,14 +213,30 @@ __device__ std::int32_t best_of_round(const PartList& parts, const PartSlot* slo
   for (int k = 0; k < kDirections; ++k) {
     const PartSlot slot = slots[k];
     if (slot.task < 0) continue;
-    const RefineTask& task = parts.tasks[slot.task];
-    const RefineResult& result = results[slot.task];
-    if (track::is_accepted(result, joined(task.u, task.v, result.shape), joined(task.u, task.v, task.start),
-                           level, slot.pixels) &&
-        (best < 0 || result.residual_sd < results[best].residual_sd))
+    const MeasuredPart part(parts.tasks[slot.task], results[slot.task]);
+    if (track::is_accepted(part.result, part.found, part.predicted, level, slot.pixels) &&
+        (best < 0 || part.result.residual_sd < results[best].residual_sd))
       best = slot.task;
   }
   return best;
+}
+
+__global__ void __launch_bounds__(point_threads)
+    refute_directions(const __grid_constant__ SplitFrame frame, const std::int32_t* list, std::int64_t n,
+                      const __grid_constant__ PartList parts, const RefineResult* results) {
+  for_each_point(n, [&](std::int32_t at) {
+    const std::int32_t i = list[at];
+    if (frame.states[i] != SplitState::open) return;
+    unsigned refuted = 0;
+    for (int k = 0; k < kDirections; ++k) {
+      const PartSlot slot = parts.slots[at * kDirections + k];
+      if (slot.task < 0) continue;
+      const MeasuredPart part(parts.tasks[slot.task], results[slot.task]);
+      if (track::is_refuted(part.result, part.found, part.predicted, level_at(frame, i), slot.pixels))
+        refuted |= 1u << k;
+    }
+    frame.refuted[i] = static_cast<std::uint16_t>(refuted);
+  });
 }
 
 __global__ void __launch_bounds__(point_threads)
@@ -256,6 +286,14 @@ void launch_list_parts(const SplitFrame& frame, const std::int32_t* points, std:
   list_parts<<<blocks, point_threads, 0, stream>>>(frame, points, static_cast<std::int32_t>(n), rounds,
                                                    parts);
   check_launch(describe_points("parts of subsets", n));
+}
+
+void launch_refute_directions(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
+                              const PartList& parts, const RefineResult* results, StreamHandle stream) {
+  if (n == 0) return;
+  refute_directions<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, points, n, parts,
+                                                                               results);
+  check_launch(describe_points("refuted directions", n));
 }
 
 void launch_take_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,

@@ -277,6 +277,7 @@ class CpuBackend final : public Backend {
     reference.reflect_margin();
     spline_gradient(reference, options.interpolation, dx, dy, pool);
     saturated_reference = saturated_pixels(image, pool);
+    count(saturated_reference, reference_counts);
     clear_outermost(dx);
     clear_outermost(dy);
     inside_roi = roi.empty() ? PaddedImage() : to_float(roi, pool);
@@ -305,6 +306,7 @@ class CpuBackend final : public Backend {
   void set_current(ImageView image) override {
     spline_coefficients(image, options.interpolation, current, pool);
     saturated_current = saturated_pixels(image, pool);
+    count(saturated_current, current_counts);
   }
 
   Status reference_status(std::int64_t i) const override { return points[i].status; }
@@ -399,6 +401,7 @@ class CpuBackend final : public Backend {
     if (p.mask.none() && p.masked) out.mask = {inside_roi.at(p.x, p.y), inside_roi.stride()};
     if (window) out.window = window->view();
     out.rect = p.rect;
+    out.part = p.rows;
     return out;
   }
 
@@ -691,6 +694,36 @@ class CpuBackend final : public Backend {
     return {is_saturated(saturated_reference, p.x + i, p.y + j), is_saturated(saturated_current, x, y)};
   }
 
+  void count(const Image& saturated, std::optional<core::MaskCounts>& counts) {
+    counts.reset();
+    if (!saturated.empty()) counts.emplace(saturated.view(), pool);
+  }
+
+  /// True if a rectangle of pixels has saturated ones. counts: those of the image; empty if it has none.
+  static bool any_saturated(const std::optional<core::MaskCounts>& counts, const Box& box, Size image) {
+    if (!counts) return false;
+    const auto within = [](double at, int size) {
+      return static_cast<int>(std::clamp(at, 0.0, double(size)));
+    };
+    const int left = within(std::floor(box.x_min), image.width),
+              top = within(std::floor(box.y_min), image.height),
+              right = within(std::ceil(box.x_max) + 1, image.width),
+              bottom = within(std::ceil(box.y_max) + 1, image.height);
+    return counts->inside(left, top, right - left, bottom - top) > 0;
+  }
+
+  /// True if saturated pixels of any image may matter to a point.
+  bool may_be_saturated(const PreparedPoint& p, const ShapeParameters& shape) const {
+    const int reach = icgn::glare_reach(radius());
+    const SubsetRect rect{-reach, reach, -reach, reach};
+    const auto around = [&p](const Box& box) {
+      return Box{p.x + box.x_min, p.x + box.x_max, p.y + box.y_min, p.y + box.y_max};
+    };
+    const Size size{reference.width(), reference.height()};
+    return any_saturated(reference_counts, around(displaced_box(rect, {})), size) ||
+           any_saturated(current_counts, around(displaced_box(rect, shape)), size);
+  }
+
   /// True if all pixels within `reach` px of (x, y) along each axis are saturated.
   bool is_white(const PreparedPoint& p, const ShapeParameters& shape, int x, int y, int reach) const {
     for (int j = y - reach; j <= y + reach; ++j)
@@ -702,6 +735,7 @@ class CpuBackend final : public Backend {
   /// Measures again without saturated pixels if necessary, and increases the sigmas beside glare.
   RefinedPoint corrected_for_saturation(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
                                         bool is_part) const {
+    if (!may_be_saturated(p, found.shape)) return found;
     const auto white = [&](int x, int y, int reach) { return is_white(p, found.shape, x, y, reach); };
     RefinedPoint out = refined_without_saturated(p, found, max_iterations, is_part, white);
     if (out.status != Status::ok || !icgn::is_beside_glare(radius(), white)) return out;
@@ -811,7 +845,9 @@ class CpuBackend final : public Backend {
   std::optional<WeightTable> window, squared_window;  // empty if all pixels have the same weight
   PaddedImage reference, dx, dy, inside_roi, current;
   Image saturated_reference, saturated_current;  // masks, see saturated_pixels()
-  double grey_scale = 1;                         // largest grey value of the reference over 255
+  std::optional<core::MaskCounts> reference_counts,
+      current_counts;     // of the saturated pixels, if there are any
+  double grey_scale = 1;  // largest grey value of the reference over 255
   std::optional<core::MaskCounts> roi_counts;
   core::RawVector<PreparedPoint> points;
   core::RawVector<float> values;

@@ -528,6 +528,16 @@ HWY_INLINE double steepness(const ShapeParameters& s, const SubsetRect& r) {
   return std::max(std::abs(s.ux), std::abs(s.vx)) + curved;
 }
 
+/// The rows of the subset that may have pixels in some columns; bottom < top if there are none.
+SubsetRect rows_of(const ReferencePatch& p, int first, int last) {
+  SubsetRect rect = p.rect;
+  if (!p.part) return rect;
+  const auto is_empty = [&](int j) { return p.part[j].first > last || p.part[j].last < first; };
+  while (rect.top <= rect.bottom && is_empty(rect.top)) ++rect.top;
+  while (rect.top <= rect.bottom && is_empty(rect.bottom)) --rect.bottom;
+  return rect;
+}
+
 /// Adds columns in vectors of up to `widest` lanes, and the rest in the narrowest vector that holds them.
 template <typename T, int kDegree, int kOrder, Taps kTaps>
 HWY_ATTR void add_segments(const ReferencePatch& p, const CurrentPatch& c, int widest, CurrentSums& out) {
@@ -543,14 +553,21 @@ HWY_ATTR void add_segments(const ReferencePatch& p, const CurrentPatch& c, int w
   for (; !p.has_weights() && widest >= lanes && first + lanes - 1 <= p.rect.right; first += lanes)
     add_current_segment<kDegree, kOrder, kTaps, false>(d, p, c, shape, first, out);
   while (first <= p.rect.right) {
-    const int left = std::min(widest, p.rect.right - first + 1);
+    const int left = std::min(widest, p.rect.right - first + 1),
+              width = left <= 4   ? 4
+                      : left <= 8 ? 8
+                                  : 16,
+              wide = std::min(lanes, width);
+    ReferencePatch some = p;
+    some.rect = rows_of(p, first, first + wide - 1);
+    const int at = std::exchange(first, first + wide);
+    if (some.rect.top > some.rect.bottom) continue;
     if (left <= 4)
-      add_current_segment<kDegree, kOrder, kTaps, true>(d4, p, c, shape, first, out);
+      add_current_segment<kDegree, kOrder, kTaps, true>(d4, some, c, shape, at, out);
     else if (left <= 8)
-      add_current_segment<kDegree, kOrder, kTaps, true>(d8, p, c, shape, first, out);
+      add_current_segment<kDegree, kOrder, kTaps, true>(d8, some, c, shape, at, out);
     else
-      add_current_segment<kDegree, kOrder, kTaps, true>(d, p, c, shape, first, out);
-    first += std::min(lanes, left <= 4 ? 4 : left <= 8 ? 8 : 16);
+      add_current_segment<kDegree, kOrder, kTaps, true>(d, some, c, shape, at, out);
   }
 }
 

@@ -31,6 +31,9 @@ struct ReferencePatch {
   /// Columns of each row that lie in the current image; the pointer is at the subset's centre, and the mask
   /// is 0 elsewhere. Null: the whole rectangle lies in the image.
   const PartRow* rows = nullptr;
+  /// Columns of each row outside of which the mask is 0; the pointer is at the subset's centre. Null: any
+  /// column may count.
+  const PartRow* part = nullptr;
 
   bool has_weights() const { return !mask.none() || !window.none(); }
   SubsetRect rect;

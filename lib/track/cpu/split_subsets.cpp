@@ -15,7 +15,10 @@ SplitSubsets::SplitSubsets(const PointNodes& points, const HostReference& refere
       step_(step),
       tiles_(points.grid.nx, points.grid.ny, reference.refiner.options().subset, step),
       levels_(tiles_.count()),
-      trusted_(results.size()) {}
+      trusted_(results.size()),
+      refuted_(results.size()) {
+  static_assert(kDirections <= 16);
+}
 
 void SplitSubsets::run(const std::stop_token& stop) {
   find_levels();
@@ -26,7 +29,10 @@ void SplitSubsets::run(const std::stop_token& stop) {
     return reference_.trackable(i) && reference_.has_parts(i) && !trusted_[i] &&
            results_[i].status != Status::flat;
   });
-  for (int round = 0; round < kSplitRounds && !open_.empty(); ++round) measure(attempts(round), round, stop);
+  for (int round = 0; round < kSplitRounds && !open_.empty(); ++round) {
+    if (round == 1) probe(stop);
+    take(measured(round, stop), round);
+  }
   for (const std::int64_t i : open_) give_up_contradicted(i);
 }
 
@@ -87,6 +93,7 @@ std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
   for (const std::int64_t i : open_) {
     const std::size_t first = out.size();
     for (int k = 0; k < kDirections; ++k) {
+      if (refuted_[i] >> k & 1) continue;
       const std::int64_t source = trusted_towards(i, direction(k));
       if (source < 0) continue;
       const ShapeParameters start = predicted_shape(frame_, source, i);
@@ -97,31 +104,51 @@ std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
           part_to_measure({i, frame_.x(i), frame_.y(i), radius_}, direction(k), round, start, image.size());
       if (part.pixels == 0) continue;
       part.part.most_residual = most_part_residual(level(i), part.pixels);
-      out.push_back({part, start});
+      out.push_back({part, start, k});
     }
   }
   return out;
 }
 
-/// Measures the attempts. The accepted measurement with the least residual becomes the result of its point.
-/// Attempts of one point must be adjacent. A point without attempts in the first round is not tried again.
-void SplitSubsets::measure(const std::vector<Attempt>& attempts, int round, const std::stop_token& stop) {
+SplitSubsets::Measured SplitSubsets::measured(int round, const std::stop_token& stop) const {
+  Measured out{attempts(round), {}};
   std::vector<SubsetPart> parts;
   std::vector<ShapeParameters> starts;
-  for (const Attempt& attempt : attempts) {
+  for (const Attempt& attempt : out.attempts) {
     parts.push_back(attempt.part.part);
     starts.push_back(attempt.start);
   }
-  std::vector<RefinedPoint> measured(attempts.size());
-  reference_.refiner.refine_parts(parts, starts, measured, kSplitIterations, stop);
+  out.results.resize(parts.size());
+  reference_.refiner.refine_parts(parts, starts, out.results, kSplitIterations, stop);
+  return out;
+}
+
+void SplitSubsets::probe(const std::stop_token& stop) {
+  const Measured probes = measured(kProbingRound, stop);
+  for (std::size_t k = 0; k < probes.attempts.size(); ++k) {
+    const Attempt& attempt = probes.attempts[k];
+    const RefinedPoint& found = probes.results[k];
+    const std::int64_t i = probes.point(k);
+    if (is_refuted(found, found.shape, attempt.start, level(i), attempt.part.pixels))
+      refuted_[i] |= static_cast<std::uint16_t>(1 << attempt.direction);
+  }
+}
+
+bool SplitSubsets::is_accepted(const Measured& measured, std::size_t k) const {
+  const Attempt& attempt = measured.attempts[k];
+  const RefinedPoint& found = measured.results[k];
+  return track::is_accepted(found, found.shape, attempt.start, level(measured.point(k)), attempt.part.pixels);
+}
+
+void SplitSubsets::take(const Measured& measured, int round) {
   std::size_t k = 0;
   std::erase_if(open_, [&](std::int64_t i) {
     const RefinedPoint* best = nullptr;
     const std::size_t first = k;
-    for (; k < attempts.size() && parts[k].point == i; ++k)
-      if (is_accepted(measured[k], measured[k].shape, starts[k], level(i), attempts[k].part.pixels) &&
-          (!best || measured[k].residual_sd < best->residual_sd))
-        best = &measured[k];
+    for (; k < measured.attempts.size() && measured.point(k) == i; ++k) {
+      const RefinedPoint& found = measured.results[k];
+      if (is_accepted(measured, k) && (!best || found.residual_sd < best->residual_sd)) best = &found;
+    }
     const bool exhausted = round == 0 && k == first;
     if (best)
       results_[i] = *best;

@@ -25,6 +25,14 @@ class SplitSubsets {
   struct Attempt {
     CountedPart part;
     ShapeParameters start;
+    int direction;  ///< see track::direction
+  };
+  /// Attempts of one round, of each point adjacent, and their results.
+  struct Measured {
+    std::vector<Attempt> attempts;
+    std::vector<RefinedPoint> results;
+
+    std::int64_t point(std::size_t k) const { return attempts[k].part.part.point; }
   };
 
   ResidualLevel level_of_tile(int tile) const;
@@ -35,7 +43,13 @@ class SplitSubsets {
   /// The first trusted point in a direction; -1: none.
   std::int64_t trusted_towards(std::int64_t i, Direction towards) const;
   std::vector<Attempt> attempts(int round) const;
-  void measure(const std::vector<Attempt>& attempts, int round, const std::stop_token& stop);
+  Measured measured(int round, const std::stop_token& stop) const;
+  /// Finds the directions that the smallest parts refute.
+  void probe(const std::stop_token& stop);
+  /// The accepted measurement with the least residual becomes the result of its point, which is closed. A
+  /// point without attempts in the first round is closed, too.
+  void take(const Measured& measured, int round);
+  bool is_accepted(const Measured& measured, std::size_t k) const;
   /// Gives up a doubtful point, unless all trusted points around it predict its value.
   void give_up_contradicted(std::int64_t i);
 
@@ -46,8 +60,9 @@ class SplitSubsets {
   const int radius_, step_;
   const Tiles tiles_;
   std::vector<ResidualLevel> levels_;
-  std::vector<std::uint8_t> trusted_;  ///< flags by point: trusted before anything is measured again
-  PointList open_;                     ///< points that are still to be measured again
+  std::vector<std::uint8_t> trusted_;   ///< flags by point: trusted before anything is measured again
+  std::vector<std::uint16_t> refuted_;  ///< by point: bit k is set if direction k is refuted
+  PointList open_;                      ///< points that are still to be measured again
 };
 
 }  // namespace dic::track

@@ -57,6 +57,7 @@ kernels::SplitFrame SplitSubsets::frame_of(const DeviceReference& reference, ker
   return {.points = points,
           .tracked = tracked,
           .states = states_.reserve<kernels::SplitState>(points.count),
+          .refuted = refuted_.reserve<std::uint16_t>(points.count),
           .residual_levels = levels_.reserve<ResidualLevel>(2 * std::int64_t{tiles.count()}),
           .tiles = tiles,
           .radius = options_.subset / 2,
@@ -90,19 +91,26 @@ void SplitSubsets::measure(const DeviceReference& reference, const DeviceFrame& 
   const int at_once = rounds_at_once(n);
   const kernels::PartList parts = parts_of(n * at_once);
   for (kernels::SplitRounds rounds; rounds.first < kSplitRounds;
-       rounds = {rounds.first + rounds.count, std::min(at_once, kSplitRounds - rounds.first - rounds.count)}) {
-    kernels::launch_list_parts(frame, points, n, rounds, parts, stream.handle());
-    const std::int64_t measurements = fetched(parts.count, stream);
-    if (measurements == 0) continue;
-    refine(reference, current, parts, measurements, stream);
+       rounds = {rounds.first + rounds.count,
+                 std::min(at_once, kSplitRounds - rounds.first - rounds.count)}) {
+    if (rounds.first == 1 && refine(reference, current, frame, points, n, {kProbingRound}, parts, stream))
+      kernels::launch_refute_directions(frame, points, n, parts,
+                                        static_cast<const kernels::RefineResult*>(results_.data()),
+                                        stream.handle());
+    if (!refine(reference, current, frame, points, n, rounds, parts, stream)) continue;
     kernels::launch_take_parts(frame, points, n, rounds, parts,
                                static_cast<const kernels::RefineResult*>(results_.data()), stream.handle());
   }
   kernels::launch_give_up_contradicted(frame, points, n, stream.handle());
 }
 
-void SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& current,
-                          const kernels::PartList& parts, std::int64_t n, const kernels::Stream& stream) {
+bool SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& current,
+                          const kernels::SplitFrame& frame, const std::int32_t* open, std::int64_t open_count,
+                          const kernels::SplitRounds& rounds, const kernels::PartList& parts,
+                          const kernels::Stream& stream) {
+  kernels::launch_list_parts(frame, open, open_count, rounds, parts, stream.handle());
+  const std::int64_t n = fetched(parts.count, stream);
+  if (n == 0) return false;
   const kernels::GridPoints& points = reference.points();
   const ReferenceSubsets subsets{points.x, points.y, n, parts.subsets, static_cast<float*>(matrices_.data())};
   ReferenceImage of_parts = reference.image();
@@ -116,6 +124,7 @@ void SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& c
   auto* results = static_cast<kernels::RefineResult*>(results_.data());
   images_->refine(of_parts, current, subsets, tasks, results, stream, nullptr);
   saturated_.run(*images_, of_parts, current, subsets, tasks, results, stream);
+  return true;
 }
 
 std::int64_t SplitSubsets::fetched(const std::int32_t* count, const kernels::Stream& stream) {

@@ -31,16 +31,20 @@ class SplitSubsets {
   int rounds_at_once(std::int64_t n) const;
   void measure(const DeviceReference& reference, const DeviceFrame& current, const kernels::SplitFrame& frame,
                const std::int32_t* points, std::int64_t n, const kernels::Stream& stream);
-  void refine(const DeviceReference& reference, const DeviceFrame& current, const kernels::PartList& parts,
-              std::int64_t n, const kernels::Stream& stream);
+  /// Measures the parts of some rounds for those of the points that are open. Returns false if there are
+  /// none.
+  bool refine(const DeviceReference& reference, const DeviceFrame& current, const kernels::SplitFrame& frame,
+              const std::int32_t* open, std::int64_t open_count, const kernels::SplitRounds& rounds,
+              const kernels::PartList& parts, const kernels::Stream& stream);
   std::int64_t fetched(const std::int32_t* count, const kernels::Stream& stream);
 
   const RefineOptions options_;
   const int step_;
-  const std::int64_t most_points_;             ///< most points times rounds that are measured at once, to limit the memory
+  const std::int64_t
+      most_points_;  ///< most points times rounds that are measured at once, to limit the memory
   const std::unique_ptr<ImageAccess> images_;  ///< separate from that of the frame under way
   SaturatedSubsets saturated_;
-  kernels::DeviceBuffer levels_, states_, open_, counts_;
+  kernels::DeviceBuffer levels_, states_, refuted_, open_, counts_;
   kernels::DeviceBuffer parts_, tasks_, slots_, matrices_, results_, most_residuals_,
       masks_;  ///< memory of the points that are measured
   kernels::PinnedBuffer on_host_;

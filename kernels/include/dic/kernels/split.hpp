@@ -21,8 +21,9 @@ enum class SplitState : std::uint8_t {
 /// A frame whose points are measured again, all of them on this GPU: GridPoints::own does not matter.
 struct SplitFrame {
   GridPoints points;
-  TrackedPoint* tracked = nullptr;  ///< [count]
-  SplitState* states = nullptr;     ///< [count]
+  TrackedPoint* tracked = nullptr;   ///< [count]
+  SplitState* states = nullptr;      ///< [count]
+  std::uint16_t* refuted = nullptr;  ///< [count]: bit k is set if track::direction(k) is refuted
   /// [2 * tiles.count()]: levels around every tile; then levels of every tile
   track::ResidualLevel* residual_levels = nullptr;
   track::Tiles tiles;
@@ -54,9 +55,13 @@ struct PartList {
 };
 
 /// Queues listing the measurements of some rounds for those of `n` points that are still open. A point for
-/// which round 0, the whole subset, has no measurement is exhausted.
+/// which round 0, the whole subset, has no measurement is exhausted. Refuted directions are left out.
 void launch_list_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
                        const SplitRounds& rounds, const PartList& parts, StreamHandle stream);
+/// Queues noting the directions that the measurements of round track::kProbingRound, listed alone, refute for
+/// those of the same points that are still open.
+void launch_refute_directions(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
+                              const PartList& parts, const RefineResult* results, StreamHandle stream);
 /// Queues taking, for each of the same points, the best accepted result of the first round that has one.
 void launch_take_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
                        const SplitRounds& rounds, const PartList& parts, const RefineResult* results,

@@ -242,6 +242,35 @@ DIC_HOST_DEVICE bool is_accepted(const Result& result, const ShapeParameters& fo
          !is_doubtful(result.zncc, result.residual_sd, level, pixels, kPartMargin);
 }
 
+/// The round of the smallest parts. It is measured first. They lie, but for a few pixels, in all other parts
+/// of their direction: these are only measured if the smallest one does not refute the direction. Most
+/// attempts of other rounds would fail.
+inline constexpr int kProbingRound = kSplitRounds - 1;
+/// Standard deviation by noise, px, from which a smallest part that does not settle refutes its direction.
+/// That of the largest part, with up to three times as many pixels, is about a third of it.
+inline constexpr float kNoisyPart = 2 * kLargestNoiseSigma;
+
+/// True if a measurement with the smallest part shows that larger parts in its direction are not worth
+/// measuring. The arguments are those of is_accepted(). Nothing is known where too few pixels or no contrast
+/// were left.
+template <typename Result>
+DIC_HOST_DEVICE bool is_refuted(const Result& result, const ShapeParameters& found,
+                                const ShapeParameters& predicted, const ResidualLevel& level, int pixels) {
+  const float unit_sigma =
+      result.unit_sigma_u > result.unit_sigma_v ? result.unit_sigma_u : result.unit_sigma_v;
+  switch (result.status) {
+    case Status::ok:
+      return !is_accepted(result, found, predicted, level, pixels);
+    case Status::low_correlation:
+    case Status::diverged:
+      return true;
+    case Status::not_converged:
+      return unit_sigma * level.median > kNoisyPart;
+    default:
+      return false;
+  }
+}
+
 /// A doubtful point that no part explains keeps its value if all neighbours predict it within this distance,
 /// px.
 inline constexpr double kSplitAgreement = 0.3;
