@@ -206,6 +206,68 @@ TEST(CameraFaults, CorrectedImagesAreTheSameWhereAGpuReadsThem) {
   }
 }
 
+// ---- defective columns and rows ----
+
+/// Adds to some columns, or sets them.
+Picture with_columns(Picture picture, std::initializer_list<int> columns,
+                     const std::function<double(double)>& change) {
+  for (int y = 0; y < kSide; ++y)
+    for (const int x : columns) picture[y * kSide + x] = change(picture[y * kSide + x]);
+  return picture;
+}
+Picture with_rows(Picture picture, std::initializer_list<int> rows,
+                  const std::function<double(double)>& change) {
+  for (const int y : rows)
+    for (int x = 0; x < kSide; ++x) picture[y * kSide + x] = change(picture[y * kSide + x]);
+  return picture;
+}
+
+std::int64_t defects_in(const Picture& picture) {
+  core::ThreadPool pool(1);
+  return analysis::Conditioning(bytes_of(picture), false, pool).defects();
+}
+
+TEST(CameraFaults, DefectiveColumnsAndRowsAreFound) {
+  const auto dead = [](double) { return 0.0; };
+  const auto dirty = [](double grey) { return grey - 30; };
+  const Picture noisy = with_noise(speckle(0), 2, 1);
+  constexpr double few = 8;  // pixels of blobs that a line cuts
+  EXPECT_NEAR(defects_in(with_columns(noisy, {30, 100, 101, 200}, dead)), 4 * kSide, few);
+  EXPECT_NEAR(defects_in(with_rows(noisy, {60, 61, 180}, dead)), 3 * kSide, few);
+  EXPECT_NEAR(defects_in(with_rows(with_columns(noisy, {50, 150, 151}, dirty), {70, 130}, dirty)),
+              5 * kSide - 6, few);
+}
+
+TEST(CameraFaults, DefectiveColumnsAndRowsDoNotHoldTheDisplacement) {
+  for (const double add : {-30.0, 60.0, -300.0})
+    for (const double u : {0.1, 0.4, 2.4}) {
+      SCOPED_TRACE(testing::Message() << add << ", moved by " << u);
+      const auto lines = [add](double grey) { return std::max(0.0, grey + add); };
+      const auto frame = [&](double at, unsigned seed) {
+        const Picture noisy = with_noise(speckle(at), 2, seed);
+        return bytes_of(with_rows(with_columns(noisy, {20, 60, 61, 100, 140, 180, 220}, lines),
+                                  {30, 70, 110, 150, 151, 190, 230}, lines));
+      };
+      expect_right(measured({frame(0, 1), frame(u, 2)}, u, 0), 0.97, 1.2);
+    }
+}
+
+TEST(CameraFaults, LinesOfATextureAreNoDefects) {
+  const Speckle pattern(kSide, kSide, 1.7, 5);
+  const auto drawn = [&](double blur, double at) {
+    return bytes_of(with_noise(picture_of([&](int x, int y) {
+                                 double grey = 128 + 25 * pattern(x - at, y);
+                                 for (const double line : {40.3, 90.5, 150.7, 200.0})
+                                   grey -= 60 * std::exp(-std::pow((x - line - at) / blur, 2) / 2);
+                                 return grey;
+                               }),
+                               2, 1));
+  };
+  core::ThreadPool pool(1);
+  for (const double blur : {0.8, 1.0, 2.0})
+    EXPECT_LT(analysis::Conditioning(drawn(blur, 0), false, pool).defects(), 10) << blur;  // not one line
+}
+
 // ---- grey values ----
 
 TEST(CameraFaults, TwoValuedImagesAreMeasured) {
