@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <span>
 #include <type_traits>
 #include <unordered_set>
@@ -288,6 +291,139 @@ std::vector<Place> defects_of(ImageView image, core::ThreadPool& pool) {
   return places;
 }
 
+// ---- defective lines ----
+
+constexpr int kLinePart = 128;          ///< least length of a part of a line that is judged by itself, px
+constexpr int kWidestLine = 2;          ///< px; a wider one cannot be interpolated
+constexpr double kLineStandsOut = 8;    ///< least deviation of a line, in those of usual lines
+constexpr double kStrongLine = 12;      ///< the same without regard to the lines next to it
+constexpr double kLineHalo = 0.05;      ///< largest deviation of the lines beside it over its own
+constexpr double kMostLines = 1.0 / 8;  ///< share of the lines; more are a texture
+
+/// Mean grey values of columns, or of rows, in a part of the image.
+using Profile = std::vector<double>;
+
+double robust_deviation(Profile values) {
+  for (double& value : values) value = std::abs(value);
+  return median_of(values) / 0.6745;
+}
+
+/// Standard deviation of the steps from line to line, without the few of defective lines.
+double usual_step(const Profile& means) {
+  Profile steps;
+  std::adjacent_difference(means.begin(), means.end(), std::back_inserter(steps));
+  steps.front() = 0;
+  return robust_deviation(steps);
+}
+
+/// Deviation of each line from the median of the nine lines around it; 0 at the ends.
+Profile above_ground(const Profile& means) {
+  constexpr std::ptrdiff_t reach = 4;
+  Profile out(means.size());
+  for (std::ptrdiff_t x = reach; x + reach < std::ssize(means); ++x) {
+    Profile around(means.begin() + x - reach, means.begin() + x + reach + 1);
+    out[x] = means[x] - median_of(around);
+  }
+  return out;
+}
+
+/// Deviation of `width` lines from the two lines beside them, by the first of them; 0 at the ends.
+Profile bends_of(const Profile& means, int width) {
+  Profile out(means.size());
+  for (std::ptrdiff_t x = 1; x + width < std::ssize(means); ++x)
+    out[x] = 0.5 * (means[x] + means[x + width - 1] - means[x - 1] - means[x + width]);
+  return out;
+}
+
+/// Marks lines that stand out of the nine lines around them more than those of any texture do.
+void mark_strong(const Profile& means, std::vector<std::uint8_t>& marks) {
+  const Profile above = above_ground(means);
+  const double usual = std::max(robust_deviation(above), usual_step(means));
+  const auto is_beside = [&](std::ptrdiff_t x, double line) {
+    return std::abs(above[x]) <= kLineHalo * std::abs(line) + 2 * usual;
+  };
+  for (std::ptrdiff_t x = 1, end = 1; x + 1 < std::ssize(means); x = end + 1) {
+    for (end = x; end + 1 < std::ssize(means) && std::abs(above[end]) > kStrongLine * usual;) ++end;
+    if (end > x && end - x <= kWidestLine && is_beside(x - 1, above[x]) && is_beside(end, above[end - 1]))
+      std::fill(marks.begin() + x, marks.begin() + end, 1);
+  }
+}
+
+/// Marks fainter lines, of this width, whose edges are sharper than those of a texture: on both sides, the
+/// next two lines are alike.
+void mark_faint(const Profile& means, int width, std::vector<std::uint8_t>& marks) {
+  const Profile bends = bends_of(means, width);
+  const double step = usual_step(means), usual = std::max(robust_deviation(bends), step);
+  for (std::ptrdiff_t x = 2; x + width + 1 < std::ssize(means); ++x) {
+    const double bend = std::abs(bends[x]), left = means[x - 1], right = means[x + width];
+    const auto are_alike = [&](double a, double b, double part) {
+      return std::abs(a - b) <= part * bend + 2.5 * step;
+    };
+    if (bend > kLineStandsOut * usual && are_alike(left, means[x - 2], kLineHalo) &&
+        are_alike(right, means[x + width + 1], kLineHalo) && are_alike(left, right, 2 * kLineHalo) &&
+        are_alike(means[x], means[x + width - 1], 0.5))
+      std::fill_n(marks.begin() + x, width, 1);
+  }
+}
+
+/// Numbers of the lines that are defective by their mean grey values, in order.
+std::vector<int> defective_lines(const Profile& means) {
+  std::vector<std::uint8_t> marks(means.size());
+  mark_strong(means, marks);
+  for (int width = 1; width <= kWidestLine; ++width) mark_faint(means, width, marks);
+  std::vector<int> lines;
+  for (int x = 0; x < std::ssize(marks); ++x)
+    if (marks[x] != 0) lines.push_back(x);
+  const bool are_texture = static_cast<double>(lines.size()) > kMostLines * static_cast<double>(means.size());
+  return are_texture ? std::vector<int>{} : lines;
+}
+
+/// Mean grey values of the columns in some rows.
+template <typename T>
+Profile means_of_columns(ImageView image, int first, int end) {
+  Profile means(image.width);
+  for (int y = first; y < end; ++y) {
+    const T* row = image.row<T>(y);
+    for (int x = 0; x < image.width; ++x) means[x] += static_cast<double>(row[x]) / (end - first);
+  }
+  return means;
+}
+
+/// Mean grey values of the rows in some columns.
+template <typename T>
+Profile means_of_rows(ImageView image, int first, int end) {
+  Profile means;
+  for (int y = 0; y < image.height; ++y) {
+    const T* row = image.row<T>(y);
+    means.push_back(std::accumulate(row + first, row + end, 0.0) / (end - first));
+  }
+  return means;
+}
+
+/// Calls visit(first, end) for the whole length of lines, and for the parts of it.
+template <typename Visit>
+void visit_parts(int length, const Visit& visit) {
+  visit(0, length);
+  const int parts = length / kLinePart;
+  for (int k = 0; parts > 1 && k < parts; ++k) visit(k * length / parts, (k + 1) * length / parts);
+}
+
+/// Pixels of columns and rows that a sensor or a scanner adds: dead, or dirty.
+template <typename T>
+std::vector<Place> defective_lines_of(ImageView image) {
+  std::vector<Place> places;
+  if (std::min(image.width, image.height) < kLinePart) return places;
+  visit_parts(image.height, [&](int first, int end) {
+    for (const int x : defective_lines(means_of_columns<T>(image, first, end)))
+      for (int y = first; y < end; ++y) places.push_back({x, y});
+  });
+  visit_parts(image.width, [&](int first, int end) {
+    for (const int y : defective_lines(means_of_rows<T>(image, first, end)))
+      for (int x = first; x < end; ++x) places.push_back({x, y});
+  });
+  return places;
+}
+
 /// Weights of the pixels around a defect that give the value there of the quadratic surface through them.
 /// counts(dx, dy): whether a pixel is good. Zeros if there are too few.
 template <typename Counts>
@@ -307,7 +443,7 @@ std::array<float, 25> interpolation_weights(const Counts& counts) {
       ++good;
     }
   std::array<float, 25> weights{};
-  if (good < 10) return weights;
+  if (good < 9) return weights;
   const Eigen::Matrix<double, 6, 1> at_centre =
       core::solve_symmetric(normal, Eigen::Matrix<double, 6, 1>::Unit(0));
   for (int j = -2; j <= 2; ++j)
@@ -371,18 +507,32 @@ void Conditioning::tabulate_map() {
 }
 
 void Conditioning::find_defects(ImageView reference) {
-  const std::vector<Place> places = visit_scalar(
-      reference.type, [&](auto element) { return defects_of<decltype(element)>(reference, pool_); });
+  const std::vector<Place> places = visit_scalar(reference.type, [&](auto element) {
+    using T = decltype(element);
+    std::vector<Place> all = defects_of<T>(reference, pool_);
+    // In an image of two values, each edge of the texture is sharp.
+    const std::vector<Place> lines = two_valued_ ? std::vector<Place>{} : defective_lines_of<T>(reference);
+    all.insert(all.end(), lines.begin(), lines.end());
+    return all;
+  });
   std::unordered_set<std::int64_t> defective;
   const auto index = [&](int x, int y) { return std::int64_t{y} * reference.width + x; };
-  for (const Place& p : places) defective.insert(index(p.x, p.y));
-  for (const Place& p : places) {
+  std::vector<Place> different;
+  for (const Place& p : places)
+    if (defective.insert(index(p.x, p.y)).second) different.push_back(p);
+  std::map<std::uint32_t, std::array<float, 25>>
+      weights;  // by the good pixels, since those of lines are alike
+  for (const Place& p : different) {
     const auto counts = [&](int dx, int dy) {
       const int x = p.x + dx, y = p.y + dy;
       return x >= 0 && y >= 0 && x < reference.width && y < reference.height &&
              !defective.contains(index(x, y));
     };
-    defects_.push_back({p.x, p.y, interpolation_weights(counts)});
+    std::uint32_t good = 0;
+    for (int k = 0; k < 25; ++k) good = 2 * good + (counts(k % 5 - 2, k / 5 - 2) ? 1 : 0);
+    auto known = weights.find(good);
+    if (known == weights.end()) known = weights.emplace(good, interpolation_weights(counts)).first;
+    defects_.push_back({p.x, p.y, known->second});
   }
 }
 

@@ -13,8 +13,8 @@
 namespace dic::analysis {
 
 /// Corrections of what a camera or a file format does to all images of a sequence, chosen from the reference:
-/// defective pixels, a saturation below the largest value of the type, a large offset, images of two values.
-/// Most images need none.
+/// defective pixels, columns and rows, a saturation below the largest value of the type, a large offset,
+/// images of two values. Most images need none.
 class Conditioning {
  public:
   /// reference: on the host. keep_scale: grey levels keep their size, because options are given in them.
@@ -31,7 +31,8 @@ class Conditioning {
   double gain() const { return gain_; }
   /// True if nearly all pixels of the reference are black or white.
   bool two_valued() const { return two_valued_; }
-  /// Number of pixels that are replaced, because they stand out of their surroundings as no optics can show.
+  /// Number of pixels that are replaced, because they, or the columns and rows that they belong to, stand out
+  /// of their surroundings as no optics can show.
   std::int64_t defects() const { return std::ssize(defects_); }
 
  private:

@@ -206,6 +206,68 @@ TEST(CameraFaults, CorrectedImagesAreTheSameWhereAGpuReadsThem) {
   }
 }
 
+// ---- defective columns and rows ----
+
+/// Adds to some columns, or sets them.
+Picture with_columns(Picture picture, std::initializer_list<int> columns,
+                     const std::function<double(double)>& change) {
+  for (int y = 0; y < kSide; ++y)
+    for (const int x : columns) picture[y * kSide + x] = change(picture[y * kSide + x]);
+  return picture;
+}
+Picture with_rows(Picture picture, std::initializer_list<int> rows,
+                  const std::function<double(double)>& change) {
+  for (const int y : rows)
+    for (int x = 0; x < kSide; ++x) picture[y * kSide + x] = change(picture[y * kSide + x]);
+  return picture;
+}
+
+std::int64_t defects_in(const Picture& picture) {
+  core::ThreadPool pool(1);
+  return analysis::Conditioning(bytes_of(picture), false, pool).defects();
+}
+
+TEST(CameraFaults, DefectiveColumnsAndRowsAreFound) {
+  const auto dead = [](double) { return 0.0; };
+  const auto dirty = [](double grey) { return grey - 30; };
+  const Picture noisy = with_noise(speckle(0), 2, 1);
+  constexpr double few = 8;  // pixels of blobs that a line cuts
+  EXPECT_NEAR(defects_in(with_columns(noisy, {30, 100, 101, 200}, dead)), 4 * kSide, few);
+  EXPECT_NEAR(defects_in(with_rows(noisy, {60, 61, 180}, dead)), 3 * kSide, few);
+  EXPECT_NEAR(defects_in(with_rows(with_columns(noisy, {50, 150, 151}, dirty), {70, 130}, dirty)),
+              5 * kSide - 6, few);
+}
+
+TEST(CameraFaults, DefectiveColumnsAndRowsDoNotHoldTheDisplacement) {
+  for (const double add : {-30.0, 60.0, -300.0})
+    for (const double u : {0.1, 0.4, 2.4}) {
+      SCOPED_TRACE(testing::Message() << add << ", moved by " << u);
+      const auto lines = [add](double grey) { return std::max(0.0, grey + add); };
+      const auto frame = [&](double at, unsigned seed) {
+        const Picture noisy = with_noise(speckle(at), 2, seed);
+        return bytes_of(with_rows(with_columns(noisy, {20, 60, 61, 100, 140, 180, 220}, lines),
+                                  {30, 70, 110, 150, 151, 190, 230}, lines));
+      };
+      expect_right(measured({frame(0, 1), frame(u, 2)}, u, 0), 0.97, 1.2);
+    }
+}
+
+TEST(CameraFaults, LinesOfATextureAreNoDefects) {
+  const Speckle pattern(kSide, kSide, 1.7, 5);
+  const auto drawn = [&](double blur, double at) {
+    return bytes_of(with_noise(picture_of([&](int x, int y) {
+                                 double grey = 128 + 25 * pattern(x - at, y);
+                                 for (const double line : {40.3, 90.5, 150.7, 200.0})
+                                   grey -= 60 * std::exp(-std::pow((x - line - at) / blur, 2) / 2);
+                                 return grey;
+                               }),
+                               2, 1));
+  };
+  core::ThreadPool pool(1);
+  for (const double blur : {0.8, 1.0, 2.0})
+    EXPECT_LT(analysis::Conditioning(drawn(blur, 0), false, pool).defects(), 10) << blur;  // not one line
+}
+
 // ---- grey values ----
 
 TEST(CameraFaults, TwoValuedImagesAreMeasured) {
@@ -280,6 +342,79 @@ TEST(CameraFaults, ARampIsFlatAtAnySlope) {
       EXPECT_GT(m.flat, 0.9 * static_cast<double>(m.points));
     }
   }
+}
+
+// ---- older frames ----
+
+/// Frames of a speckle that moves by u per frame, with noise.
+std::vector<Picture> moving(double u, int frames) {
+  std::vector<Picture> out;
+  for (int k = 0; k < frames; ++k) out.push_back(with_noise(speckle(k * u), 2, 20 + k));
+  return out;
+}
+
+TEST(CameraFaults, SigmaKnowsDenoisingOverTime) {
+  for (const double share : {0.15, 0.3})
+    for (const double u : {0.05, 0.1, 0.3}) {
+      std::vector<Picture> pictures = moving(u, 3);
+      for (std::size_t k = 1; k < pictures.size(); ++k)
+        for (std::size_t n = 0; n < pictures[k].size(); ++n)
+          pictures[k][n] = (1 - share) * pictures[k][n] + share * pictures[k - 1][n];
+      for (const std::size_t frames : {2U, 3U}) {
+        SCOPED_TRACE(testing::Message() << share << ", " << u << " px per frame, frame " << frames - 1);
+        std::vector<Image> images;
+        for (std::size_t k = 0; k < frames; ++k) images.push_back(bytes_of(pictures[k]));
+        const Measured m = measured(images, u * static_cast<double>(frames - 1), 0);
+        expect_right(m, 0.9, 1.3);
+        EXPECT_LT(m.mean_u, (static_cast<double>(frames - 1) - 0.7 * share) * u);  // the bias is there
+      }
+    }
+}
+
+/// Leaves blocks of 16 px of each frame, chosen at random, as they are in an older one.
+std::vector<Image> with_skipped_blocks(const std::vector<Picture>& pictures, double share,
+                                       bool of_reference) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::vector<Image> out;
+  for (const Picture& picture : pictures) {
+    Image image = bytes_of(picture);
+    for (int y = 0; !out.empty() && y < kSide; y += 16)
+      for (int x = 0; x < kSide; x += 16) {
+        if (uniform(random) >= share) continue;
+        const Image& older = of_reference ? out.front() : out.back();
+        for (int j = y; j < y + 16; ++j)
+          std::copy_n(older.row<std::uint8_t>(j) + x, 16, image.row<std::uint8_t>(j) + x);
+      }
+    out.push_back(std::move(image));
+  }
+  return out;
+}
+
+TEST(CameraFaults, SigmaKnowsBlocksThatWereNotUpdated) {
+  for (const bool of_reference : {false, true})
+    for (const double u : {0.05, 0.15, 1.2}) {
+      SCOPED_TRACE(testing::Message() << of_reference << ", " << u << " px per frame");
+      const Measured m = measured(with_skipped_blocks(moving(u, 3), 0.1, of_reference), 2 * u, 0);
+      expect_nearly_right(m, u > 1 ? 0.05 : 0.9, 1.3);
+    }
+}
+
+TEST(CameraFaults, FramesThatAreCopiesAreMeasured) {
+  const Image first = bytes_of(with_noise(speckle(0), 2, 1)),
+              second = bytes_of(with_noise(speckle(0.3), 2, 2));
+  expect_right(measured({first, second, copy_of(second.view())}, 0.3, 0), 0.98, 1.2);
+  EXPECT_EQ(measured({first, copy_of(first.view())}, 0, 0).wrong, 0);
+  const Image still = bytes_of(speckle(0));  // without noise, a half that rests is equal in both frames
+  Image moved = bytes_of(speckle(1));
+  for (int y = 0; y < kSide / 2; ++y)
+    std::copy_n(still.row<std::uint8_t>(y), kSide, moved.row<std::uint8_t>(y));
+  TrackOptions options;
+  options.device = "cpu";
+  const Field field = Tracker(options, still).track(moved).field;
+  const std::size_t upper =
+      static_cast<std::size_t>(field.grid().ny / 4) * field.grid().nx + field.grid().nx / 2;
+  EXPECT_EQ(field.status[upper], Status::ok);
 }
 
 // ---- noise that is not white ----
