@@ -876,18 +876,20 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
   const std::vector<Candidate>& candidates = run.candidates;
   MatchResult& result = run.result;
   std::vector<Measured> measured;
+  std::vector<Match>
+      known;  // also those beyond the wanted number, at which others need not be measured again
   double best = -1;
   // The best candidates are mostly those that are wanted; others are worth measuring at the same time.
   std::size_t most = std::min<std::size_t>(effort.matches, kMostTogether);
   for (std::size_t next = 0; next < candidates.size() && !limit.is_over();
        most = std::min(2 * most, kMostTogether)) {
     if (candidates[next].score < options_.threshold - kRise) break;
-    const std::vector<Candidate> batch = next_batch(candidates, next, most, run.pose, result.matches);
+    const std::vector<Candidate> batch = next_batch(candidates, next, most, run.pose, known);
     std::vector<std::optional<Measured>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
       if (!limit.is_over())
-        matches[k] = finish({setting.image, effort, refiners_[worker], setting.backend}, batch[k], run.pose,
-                            result.matches);
+        matches[k] =
+            finish({setting.image, effort, refiners_[worker], setting.backend}, batch[k], run.pose, known);
     });
     for (const auto& match : matches) {
       if (!match) continue;
@@ -896,7 +898,9 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
     }
     std::vector<Match> found = determined(measured);
     std::ranges::stable_sort(found, [](const Match& a, const Match& b) { return a.score > b.score; });
-    result.matches = suppress_non_maxima(found, options_.max_overlap, effort.matches);
+    known = suppress_non_maxima(found, options_.max_overlap, static_cast<int>(found.size()));
+    const std::size_t wanted = std::min<std::size_t>(known.size(), effort.matches);
+    result.matches.assign(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(wanted));
     if (static_cast<int>(result.matches.size()) == effort.matches && next < candidates.size() &&
         candidates[next].score < result.matches.back().score - kRise)
       break;

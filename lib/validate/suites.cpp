@@ -636,7 +636,9 @@ std::vector<Case> match(const Options& options) {
   std::vector<Case::Part> parts;
   for (int y = kPartCell / 2; y < side; y += kPartCell)
     for (int x = kPartCell / 2; x < side; x += kPartCell) parts.push_back({x, y, kPartRadius});
-  Bounds bounds{.rmse = 0.02, .false_ok = 0, .lost = 0.01, .scatter = Bounds::Range{0.6, 1.4}};
+  // Noise of both images allows 0.012 to 0.016 px (Cramer-Rao); robust weights and gradients with noise cost
+  // a fifth. 32 errors of few discs scatter by as much.
+  Bounds bounds{.rmse = 0.025, .false_ok = 0, .lost = 0.01, .scatter = Bounds::Range{0.6, 1.4}};
   SynthOptions turned = speckle(options);
   turned.blob_sigma = kPartRadius / 7.5;
   turned.size = {side, side};
@@ -653,9 +655,11 @@ std::vector<Case> match(const Options& options) {
   Bounds of_hidden = bounds;
   of_hidden.rmse = 0.08;
   of_hidden.lost = 0.05;
+  Bounds of_few = bounds;  // four discs, and the scale shares their information
+  of_few.rmse = 0.035;
   cases.push_back(make("discs of 60 px, a fifth hidden", hidden, of_hidden));
   cases[1].parts = parts;
-  cases.push_back(make("discs of 60 px, 33 degrees, scale 1.1", larger, bounds));
+  cases.push_back(make("discs of 60 px, 33 degrees, scale 1.1", larger, of_few));
   // Parts that stay in the image.
   for (const Case::Part& part : parts)
     if (const int middle = side / 2; std::hypot(part.x - middle, part.y - middle) < side / 3.0)

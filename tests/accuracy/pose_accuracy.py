@@ -23,7 +23,7 @@ import pose_scenes
 FALSE_SCORE = 0.7
 SPARE_MATCHES = 3  # that are wanted beyond the parts of a scene
 FAR_SIGMAS, FAR_PIXELS = 6, 0.05  # an error beyond both is a wrong value that looks right
-WIDE = 0.2  # px: a sigma from which a pose says itself that a motion is nearly open, as in symmetric:85 and :138
+WIDE = 0.05  # px: a sigma from which a pose says itself that a motion is nearly open, as in symmetric:85 and :138
 # Largest rms errors of other whole parts: px, degrees, scale. In other presets, noise of 2 grey levels and more, at
 # a contrast from half, allows no better, as the share within one sigma shows.
 LIMITS = {"small": (0.01, 0.02, 0.0005), "small_scale": (0.01, 0.02, 0.0005)}

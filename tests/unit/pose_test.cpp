@@ -9,6 +9,7 @@
 #include <numbers>
 #include <random>
 
+#include "match/loose_motion.hpp"
 #include "match/pose_image.hpp"
 #include "match/pose_sigmas.hpp"
 #include "support/match_support.hpp"
@@ -352,14 +353,16 @@ TEST(Pose, FewStrongPixelsDetermineAMotionAndNoiseDoesNot) {
   EXPECT_GE(loose, 98);
 }
 
+/// A thin cross at the origin, from 0 to 1.
+double cross_at(double xi, double eta) {
+  const double a = std::abs(xi), b = std::abs(eta);
+  const double thin = std::min(a, b), along = std::max(a, b);
+  return std::exp(-thin * thin / 0.72) / (1 + std::exp((along - 4) / 0.4));
+}
+
 /// Thin crosses on an even ground: few pixels have all of the contrast.
 double crosses(double xi, double eta) {
-  const auto cross = [&](double x, double y) {
-    const double a = std::abs(xi - x), b = std::abs(eta - y);
-    const double thin = std::min(a, b), along = std::max(a, b);
-    return std::exp(-thin * thin / 0.72) / (1 + std::exp((along - 4) / 0.4));
-  };
-  return 150 - 120 * (cross(-14, -8) + cross(11, -12) + cross(6, 12));
+  return 150 - 120 * (cross_at(xi + 14, eta + 8) + cross_at(xi - 11, eta + 12) + cross_at(xi - 6, eta - 12));
 }
 
 TEST(Pose, SparseMarksAreMeasuredAsSigmasSay) {
@@ -383,6 +386,34 @@ TEST(Pose, SparseMarksAreMeasuredAsSigmasSay) {
     EXPECT_LT(std::abs(m.center_x - place.x), 4.5 * m.sigma_x);
     EXPECT_LT(std::abs(m.center_y - place.y), 4.5 * m.sigma_y);
   }
+}
+
+TEST(Pose, AHiddenMarkCountsByItsContrast) {
+  // One of three equal crosses is missing: a hundredth of the pixels, a third of the contrast. The two that
+  // are left are the same turned by 180 degrees.
+  const auto scene_of = [](const std::vector<std::array<double, 2>>& marks, const Place& p, int width,
+                           int height, unsigned seed) {
+    Image image({width, height}, ScalarType::u8);
+    const double c = std::cos(p.degrees * kDegree), s = std::sin(p.degrees * kDegree);
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x) {
+        double grey = 150;
+        for (const auto& [xi, eta] : marks)
+          grey -= 120 * cross_at(c * (x - p.x) + s * (y - p.y) - xi, c * (y - p.y) - s * (x - p.x) - eta);
+        image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(std::lround(grey));
+      }
+    return with_noise(std::move(image), 1, seed);
+  };
+  const std::vector<std::array<double, 2>> two = {{-14, -8}, {11, -12}},
+                                           three = {{-14, -8}, {11, -12}, {6, 12}};
+  const Image wanted = scene_of(three, {.x = 31.5, .y = 31.5}, 64, 64, 1);
+  const Place place{.x = 150.2, .y = 110.7, .degrees = 33};
+  const MatchResult whole = find_one(wanted, scene_of(three, place, kWidth, kHeight, 2), any_angle());
+  const MatchResult hidden = find_one(wanted, scene_of(two, place, kWidth, kHeight, 2), any_angle());
+  ASSERT_EQ(whole.matches.size(), 1U);
+  EXPECT_GT(whole.matches[0].score, 0.9);
+  ASSERT_EQ(hidden.matches.size(), 1U);
+  EXPECT_NEAR(hidden.matches[0].score, std::sqrt(2.0 / 3), 0.06);
 }
 
 /// A grey part with one dark disc, which alone does not tell the angle.
@@ -511,6 +542,28 @@ TEST(Pose, TheEmptyAreaAroundAPartIsNotThePart) {
     }
 }
 
+TEST(Pose, AStraightEdgeIsNoPartOfBars) {
+  // The edge in a corner of the template, or its two edges, fit all along the edges of the bars.
+  const auto corner = [](double xi, double eta) { return soft(-(0.6 * xi + 0.8 * eta) - 50); };
+  const auto band = [](double xi, double eta) {
+    const double across = -(0.6 * xi + 0.8 * eta);
+    return std::min(soft(across - 40), soft(52 - across));
+  };
+  for (const Light& light : {Light{110, 200}, {200, 60}})
+    for (const Shape& shape : {Shape(corner), Shape(band)}) {
+      Image bars({kWidth, kHeight}, ScalarType::u8);
+      for (int y = 0; y < kHeight; ++y)
+        for (int x = 0; x < kWidth; ++x)
+          bars.row<std::uint8_t>(y)[x] =
+              static_cast<std::uint8_t>(x / 90 % 2 == 1 ? light.shape : light.empty);
+      MatchOptions options = any_angle(6);
+      options.threshold = 0.6;
+      const MatchResult result =
+          find_one(shape_template(shape, light, 1), with_noise(std::move(bars), 1.5, 4), options);
+      EXPECT_TRUE(result.matches.empty()) << light.empty;
+    }
+}
+
 TEST(Pose, DimPartsInABrightSceneAreFound) {
   // At the coarsest level, what lies around a part has far more contrast than the part.
   const Image wanted = part_image();
@@ -533,6 +586,27 @@ TEST(Pose, ARoundPartIsFoundAtAnyAngle) {
   EXPECT_NEAR(result.matches[0].center_y, place.y, 0.02);
   EXPECT_LT(result.matches[0].sigma_x, 0.2);
   EXPECT_GT(result.matches[0].sigma_rotation_deg, 20);
+}
+
+TEST(Pose, OneOfSeveralOpenMotionsTurns) {
+  constexpr double kRim = 30;
+  using Motion = match::PoseScatter::Vector;
+  const auto motion = [](double x, double y, double turn) {
+    return Motion{{x, y, turn}}.normalized().eval();
+  };
+  // A slide along (0.6, 0.8) and a turn about (10, 5), mixed.
+  const Motion slide = motion(0.6, 0.8, 0);
+  Motion turn = motion(5 / kRim, -10 / kRim, 1);
+  turn -= turn.dot(slide) * slide;
+  turn.normalize();
+  std::vector<Motion> loose = {(slide + turn) / std::sqrt(2), (slide - turn) / std::sqrt(2)};
+  match::separate_turn(loose, pose::Freedom::rotation, kRim);
+  ASSERT_EQ(loose.size(), 2U);
+  EXPECT_NEAR(std::abs(loose[0].dot(turn)), 1, 1e-9);
+  EXPECT_NEAR(std::abs(loose[1].dot(slide)), 1, 1e-9);
+  const pose::Warp warp = pose::similarity(100, 80, 0.5, 1);
+  const pose::Warp moved = match::moved_along(warp, slide, pose::Freedom::rotation, kRim, 2);
+  EXPECT_NEAR(std::hypot(moved.center_x - warp.center_x, moved.center_y - warp.center_y), 2, 1e-9);
 }
 
 TEST(Pose, ResultsDoNotDependOnTheNumberOfLevels) {
