@@ -361,6 +361,37 @@ TEST(StrainSigma, TellsWhatWindowsAndSubsetsFlatten) {
       }
 }
 
+TEST(StrainSigma, TellsWhatWindowsFlattenBesideAHole) {
+  // A hole that expands: exx is harmonic, so that its second derivatives along both axes are opposite.
+  const Grid grid = full_grid(81, 81, 5);
+  const double radius = 60, pressed = 0.01 * radius * radius;
+  for (const int window : {5, 9, 15}) {
+    Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 1e-6, 1e-6);
+    std::vector<double> exx(field.u.size());
+    double errors = 0, sigmas = 0;
+    const auto visit = [&](const auto& body) {
+      for (std::size_t k = 0; k < exx.size(); ++k) {
+        const double x = grid.x(static_cast<int>(k % 81)) - grid.x(40),
+                     y = grid.y(static_cast<int>(k / 81)) - grid.y(40);
+        body(k, x, y, x * x + y * y);
+      }
+    };
+    visit([&](std::size_t k, double x, double y, double square) {
+      if (square <= radius * radius) field.status[k] = dic::Status::low_correlation;
+      field.u[k] = pressed * x / square, field.v[k] = pressed * y / square;
+      exx[k] = pressed * (y * y - x * x) / (square * square);
+    });
+    const StrainField strain =
+        compute_strain(field, {window, StrainMeasure::engineering}, 2, MeasuredSubsets{33, 2});
+    visit([&](std::size_t k, double, double, double square) {
+      if (std::isnan(strain.exx[k]) || std::sqrt(square) > radius + 5.0 * window) return;
+      errors += std::pow(strain.exx[k] - exx[k], 2);
+      sigmas += std::pow(strain.sigma_exx[k], 2);
+    });
+    EXPECT_LT(std::sqrt(errors / sigmas), 1.2) << window;
+  }
+}
+
 TEST(StrainSigma, IsNotRaisedByNoise) {
   const Grid grid = full_grid(120, 120, 40);  // subsets share no pixels
   Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.01);

@@ -66,7 +66,12 @@ struct Estimate {
   float error = 0, variance = 0;
 };
 
-/// Adds the error along one axis of a component whose weights have this variance about their middle.
+/// Factor of the square of an error. The samples are flattened as well, so that their derivatives are too
+/// small.
+constexpr float kFlattenedSamples = 1.5F;
+
+/// Adds the error along one axis of a component whose weights have this variance about their middle. Sizes
+/// are added: the second derivatives of elastic fields are opposite along both axes, but higher ones are not.
 DIC_HOST_DEVICE inline void add_flattening(Estimate& sum, const Line& line, float middle, float variance,
                                            float here, float first, float second) {
   const auto d = static_cast<float>(line.distance);
@@ -83,7 +88,7 @@ DIC_HOST_DEVICE inline void add_flattening(Estimate& sum, const Line& line, floa
     at_first = 2 * m / to_first - half / to_first;
     at_second = -m / to_second + half / to_second;
   }
-  sum.error += at_here * here + at_first * first + at_second * second;
+  sum.error += fabsf(at_here * here + at_first * first + at_second * second);
   sum.variance += at_here * at_here + at_first * at_first + at_second * at_second;
 }
 
@@ -136,7 +141,8 @@ DIC_HOST_DEVICE Sigmas with_flattening(const Sigmas& noise, const Flattening& fl
     add_flattening(xy, a, x.middle, mixed_x + s, a.here.xy, a.first.xy, a.second.xy);
     add_flattening(xy, b, y.middle, mixed_y + s, b.here.xy, b.first.xy, b.second.xy);
     const auto raise = [&](float& square, const Estimate& of, float sigma) {
-      square = fmaxf(square, of.error * of.error - feigned[k] * of.variance * sigma * sigma);
+      const float error = of.error * of.error - feigned[k] * of.variance * sigma * sigma;
+      square = fmaxf(square, kFlattenedSamples * error);
     };
     raise(most.exx, xx, noise.exx), raise(most.eyy, yy, noise.eyy), raise(most.exy, xy, noise.exy);
   }
