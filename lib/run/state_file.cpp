@@ -1,6 +1,7 @@
 #include "run/state_file.hpp"
 
 #include <fcntl.h>
+#include <libdeflate.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,13 +11,12 @@
 #include <system_error>
 #include <utility>
 
-#include "io/hdf5_superblock.hpp"
 #include "io/pending_file.hpp"
 
 namespace dic::run {
 namespace {
 
-constexpr std::array<char, 8> kSignature = {'d', 'i', 'c', 's', 't', 'a', 't', '1'};
+constexpr std::array<char, 8> kSignature = {'d', 'i', 'c', 's', 't', 'a', 't', '2'};
 
 /// Header of each state.
 struct Head {
@@ -27,7 +27,7 @@ struct Head {
 };
 
 std::uint64_t checksum(std::span<const std::byte> state) {
-  return hdf5::lookup3({reinterpret_cast<const char*>(state.data()), state.size()});
+  return libdeflate_crc32(0, state.data(), state.size());
 }
 
 }  // namespace

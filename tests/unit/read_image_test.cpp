@@ -335,8 +335,8 @@ Bytes filter_rows(const std::vector<Bytes>& rows, int pixel_bytes) {
 
 /// Random pixels in rows of bytes, highest byte first, and their grey by the documented rule.
 template <typename T>
-void check_png(const Bytes& file_name, int samples, int colour, const auto& put) {
-  const int width = 37, height = 23, bytes = sizeof(T);
+void check_png(const Bytes& file_name, int width, int samples, int colour, const auto& put) {
+  const int height = 23, bytes = sizeof(T);
   std::vector<Bytes> rows(height);
   std::mt19937 random(samples * 10 + bytes);
   for (Bytes& row : rows)
@@ -353,16 +353,18 @@ void check_png(const Bytes& file_name, int samples, int colour, const auto& put)
         return value;
       };
       const double grey = samples < 3 ? sample(0) : grey_rule(sample(0), sample(1), sample(2));
-      ASSERT_NEAR(image.row<T>(y)[x], grey, 0.5 + 1e-6) << samples << " samples, x=" << x << " y=" << y;
+      ASSERT_NEAR(image.row<T>(y)[x], grey, 0.5 + 1e-6)
+          << samples << " samples, width=" << width << " x=" << x << " y=" << y;
     }
 }
 
 TEST_F(ReadImage, UndoesEveryFilterOfAPng) {
   const auto put_bytes = [this](const Bytes& name, const Bytes& bytes) { return put(name, bytes); };
   for (const auto& [samples, colour] : {std::pair{1, 0}, {2, 4}, {3, 2}, {4, 6}}) {
-    check_png<std::uint8_t>("a.png", samples, colour, put_bytes);
-    check_png<std::uint16_t>("a.png", samples, colour, put_bytes);
+    check_png<std::uint8_t>("a.png", 37, samples, colour, put_bytes);
+    check_png<std::uint16_t>("a.png", 37, samples, colour, put_bytes);
   }
+  for (const int width : {1, 7, 8, 9, 64, 301}) check_png<std::uint8_t>("a.png", width, 1, 0, put_bytes);
 }
 
 TEST_F(ReadImage, RefusesPngsWhoseRowsAreWrong) {
