@@ -58,6 +58,30 @@ std::vector<std::string> notes_of(Format format, const Result& result) {
   return notes;
 }
 
+void write(const ExportJob& job, const Selection& selection, Steps& steps) {
+  core::ThreadPool threads;
+  switch (job.format) {
+    case Format::csv:
+      return write_csv_table(job.output, selection, threads, steps);
+    case Format::npz:
+      return write_npz(job.output, selection, steps);
+    case Format::mat:
+      return write_mat(job.output, selection, steps);
+    case Format::netcdf:
+      return write_netcdf(job.output, selection, steps);
+    case Format::vtu:
+      return write_vtu(job.output, selection, steps);
+    case Format::ply:
+      return write_ply(job.output, selection, steps);
+    case Format::nodemap:
+      return write_nodemaps(job.output, selection, threads, steps);
+    case Format::matchid:
+      return write_matchid(job.output, selection, threads, steps);
+    case Format::ncorr:
+      return write_ncorr(job.output, selection, steps);
+  }
+}
+
 }  // namespace
 
 std::string_view default_name(Format format) {
@@ -108,13 +132,7 @@ std::vector<std::string> export_result(const ExportJob& job, const ProgressCallb
                 ending);
   const bool by_frame = job.format == Format::csv || has_own_arrays || !ending.empty();
   Steps steps(progress, std::move(stop), by_frame ? selection.frames.size() : selection.arrays.size());
-  using Write = void (*)(const fs::path&, const Selection&, Steps&);
-  constexpr std::pair<Format, Write> writers[] = {
-      {Format::csv, write_csv_table},    {Format::npz, write_npz},         {Format::mat, write_mat},
-      {Format::netcdf, write_netcdf},    {Format::vtu, write_vtu},         {Format::ply, write_ply},
-      {Format::nodemap, write_nodemaps}, {Format::matchid, write_matchid}, {Format::ncorr, write_ncorr}};
-  for (const auto& [format, write] : writers)
-    if (format == job.format) write(job.output, selection, steps);
+  write(job, selection, steps);
   return notes_of(job.format, result);
 }
 

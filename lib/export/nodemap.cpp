@@ -6,6 +6,7 @@
 #include "export/mesh.hpp"
 #include "export/selection.hpp"
 #include "io/pending_file.hpp"
+#include "io/text_rows.hpp"
 
 namespace dic::exporting {
 namespace {
@@ -59,12 +60,24 @@ class Motions {
   double bottom_ = 0;
 };
 
+/// Appends the row of a node, unless it has no strain.
+void append_row(std::string& text, const NodeFrame& frame, const Motions& motions, std::size_t k) {
+  const double exx = frame.exx[k], eyy = frame.eyy[k], exy = -frame.exy[k];
+  if (!frame.is_ok(k) || std::isnan(exx)) return;
+  const double von_mises = std::sqrt(exx * exx + eyy * eyy - exx * eyy + 3 * exy * exy);
+  text += std::to_string(k + 1);
+  for (const double value : motions.at(k)) append(text, value);
+  for (const double value : {100 * exx, 100 * eyy, exy, 100 * von_mises}) append(text, value);
+  text += '\n';
+}
+
 }  // namespace
 
 /// The format of CrackPy (DLR) and of the exporter for GOM Aramis: y points up, strains along the axes in
 /// percent, tensor shear without. CrackPy knows no status, so points that are not ok are left out.
-void write_nodemaps(const std::filesystem::path& folder, const Selection& selection, Steps& steps) {
-  const Grid& grid = selection.result.grid();
+void write_nodemaps(const std::filesystem::path& folder, const Selection& selection,
+                    core::ThreadPool& threads, Steps& steps) {
+  const std::vector<std::size_t> nodes = selection.nodes();
   const std::vector<std::string> stems = selection.stems();
   for (std::size_t f = 0; f < selection.frames.size(); ++f) {
     steps.next();
@@ -72,15 +85,11 @@ void write_nodemaps(const std::filesystem::path& folder, const Selection& select
     const Motions motions(selection, selection.frames[f]);
     PendingText file(folder / (stems[f] + ".txt"));
     file.write(header(selection, f, stems[f]));
-    for (std::size_t k = 0; k < grid.inside.size(); ++k) {
-      const double exx = frame.exx[k], eyy = frame.eyy[k], exy = -frame.exy[k];
-      if (grid.inside[k] == 0 || !frame.is_ok(k) || std::isnan(exx)) continue;
-      const double von_mises = std::sqrt(exx * exx + eyy * eyy - exx * eyy + 3 * exy * exy);
-      std::string row = std::to_string(k + 1);
-      for (const double value : motions.at(k)) append(row, value);
-      for (const double value : {100 * exx, 100 * eyy, exy, 100 * von_mises}) append(row, value);
-      file.write(row += '\n');
-    }
+    io::write_rows(file, std::ssize(nodes), threads,
+                   [&](std::int64_t begin, std::int64_t end, std::string& text) {
+                     for (std::int64_t row = begin; row < end; ++row)
+                       append_row(text, frame, motions, nodes[row]);
+                   });
     file.commit();
   }
 }

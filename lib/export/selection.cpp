@@ -70,6 +70,14 @@ std::vector<double> Selection::y() const {
   return y;
 }
 
+std::vector<std::size_t> Selection::nodes() const {
+  std::vector<std::size_t> nodes;
+  const auto& inside = result.grid().inside;
+  for (std::size_t k = 0; k < inside.size(); ++k)
+    if (inside[k] != 0) nodes.push_back(k);
+  return nodes;
+}
+
 Position Selection::position(std::size_t node) const {
   const Grid& grid = result.grid();
   const double factor = result.info().length_factor();

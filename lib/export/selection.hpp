@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "export/export.hpp"
 
 namespace dic::exporting {
@@ -35,6 +36,8 @@ struct Selection {
   /// Positions of the columns and rows of nodes in the reference, in the length unit.
   std::vector<double> x() const;
   std::vector<double> y() const;
+  /// Indices of the nodes inside the ROI.
+  std::vector<std::size_t> nodes() const;
   /// Position of a node in the length unit; in corrected coordinates where the result has them.
   Position position(std::size_t node) const;
   /// A name for the file of each frame: that of the image without its ending, numbered if two are equal.
@@ -63,13 +66,16 @@ class Steps {
   int count_, done_ = 0;
 };
 
-void write_csv_table(const std::filesystem::path& path, const Selection& selection, Steps& steps);
+void write_csv_table(const std::filesystem::path& path, const Selection& selection, core::ThreadPool& threads,
+                     Steps& steps);
 void write_npz(const std::filesystem::path& path, const Selection& selection, Steps& steps);
 void write_mat(const std::filesystem::path& path, const Selection& selection, Steps& steps);
 void write_netcdf(const std::filesystem::path& path, const Selection& selection, Steps& steps);
 /// Files of a frame each, in a folder that is there.
-void write_nodemaps(const std::filesystem::path& folder, const Selection& selection, Steps& steps);
-void write_matchid(const std::filesystem::path& folder, const Selection& selection, Steps& steps);
+void write_nodemaps(const std::filesystem::path& folder, const Selection& selection,
+                    core::ThreadPool& threads, Steps& steps);
+void write_matchid(const std::filesystem::path& folder, const Selection& selection, core::ThreadPool& threads,
+                   Steps& steps);
 void write_ncorr(const std::filesystem::path& path, const Selection& selection, Steps& steps);
 /// Files of a frame each, in a folder that is there; only of a surface.
 void write_ply(const std::filesystem::path& folder, const Selection& selection, Steps& steps);

@@ -12,18 +12,19 @@
 #include <utility>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "io/pending_file.hpp"
+#include "io/text_rows.hpp"
 
 namespace dic {
 namespace {
 
-constexpr std::size_t kBlock = 1 << 18;  ///< bytes between two writes
-constexpr int kDigits = 10;              ///< digits of double values: 1e-7 px at 1000 px
+constexpr int kDigits = 10;  ///< digits of double values: 1e-7 px at 1000 px
 
-/// A table that is being written: cells are separated by commas and go to the file block by block.
+/// Rows of a table, which are appended to a text; cells are separated by commas.
 class Table {
  public:
-  explicit Table(PendingText& file) : file_(file) { text_.reserve(kBlock + 4096); }
+  explicit Table(std::string& text) : text_(text) {}
 
   void cell(std::string_view value) { (text_ += value) += ','; }
   void cell(std::integral auto value) { append(value); }
@@ -36,11 +37,6 @@ class Table {
   void end_row(bool trailing_comma) {
     if (!trailing_comma) text_.pop_back();
     text_ += '\n';
-    if (text_.size() >= kBlock) flush();
-  }
-  void flush() {
-    file_.write(text_);
-    text_.clear();
   }
 
  private:
@@ -51,8 +47,7 @@ class Table {
     text_.append(digits, end) += ',';
   }
 
-  PendingText& file_;
-  std::string text_;
+  std::string& text_;
 };
 
 /// Row of the table: one point of the grid.
@@ -240,8 +235,9 @@ std::vector<Column> opencorr_columns(const ResultInfo& info, const Field& field)
 std::vector<Column> stereo_columns(const Field& field) {
   std::vector<Column> columns = {position("x", &Row::x), position("y", &Row::y)};
   for (const std::string_view name :
-       {"u", "v", "X", "Y", "Z", "U", "V", "W", "sigma_X", "sigma_Y", "sigma_Z", "sigma_U", "sigma_V",
-        "sigma_W", "epipolar", "zncc", "status", "exx", "eyy", "exy", "e1", "e2"})
+       {"u",       "v",       "X",       "Y",       "Z",       "U",       "V",        "W",
+        "sigma_X", "sigma_Y", "sigma_Z", "sigma_U", "sigma_V", "sigma_W", "epipolar", "zncc",
+        "status",  "exx",     "eyy",     "exy",     "e1",      "e2"})
     columns.push_back(array_of(std::string(name), field, *find_field_array(name), 1));
   return columns;
 }
@@ -260,37 +256,46 @@ std::vector<Column> columns_of(CsvStyle style, const ResultInfo& info, const Fie
   throw std::invalid_argument("There is no such style of CSV files.");
 }
 
-void write_table(const std::filesystem::path& path, const Field& field, const std::vector<Column>& columns,
-                 bool trailing_comma) {
-  const Grid& grid = field.grid();
-  PendingText file(path);
-  Table table(file);
-  for (const Column& column : columns) table.cell(column.header);
-  table.end_row(trailing_comma);
+std::string header_of(const std::vector<Column>& columns, bool trailing_comma) {
+  std::string text;
+  Table header(text);
+  for (const Column& column : columns) header.cell(column.header);
+  header.end_row(trailing_comma);
+  return text;
+}
 
-  std::int64_t id = 0;
-  for (int j = 0; j < grid.ny; ++j)
-    for (int i = 0; i < grid.nx; ++i) {
-      const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
-      if (!grid.inside[k]) continue;
-      const Row row{id++, k, field.x(i, j), field.y(i, j)};
+void write_table(const std::filesystem::path& path, const Field& field, const std::vector<Column>& columns,
+                 bool trailing_comma, int threads) {
+  const Grid& grid = field.grid();
+  std::vector<std::size_t> nodes;
+  for (std::size_t k = 0; k < grid.inside.size(); ++k)
+    if (grid.inside[k]) nodes.push_back(k);
+  core::ThreadPool pool(threads);
+  PendingText file(path);
+  file.write(header_of(columns, trailing_comma));
+  io::write_rows(file, std::ssize(nodes), pool, [&](std::int64_t begin, std::int64_t end, std::string& text) {
+    Table table(text);
+    for (std::int64_t id = begin; id < end; ++id) {
+      const std::size_t k = nodes[id];
+      const int i = static_cast<int>(k % grid.nx), j = static_cast<int>(k / grid.nx);
+      const Row row{id, k, field.x(i, j), field.y(i, j)};
       for (const Column& column : columns) column.write(table, row);
       table.end_row(trailing_comma);
     }
-  table.flush();
+  });
   file.commit();
 }
 
 }  // namespace
 
-void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
-               CsvStyle style) {
+void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field, CsvStyle style,
+               int threads) {
   const bool trailing_comma = style == CsvStyle::opencorr;  // OpenCorr's own reader needs it
-  write_table(path, field, columns_of(style, info, field), trailing_comma);
+  write_table(path, field, columns_of(style, info, field), trailing_comma, threads);
 }
 
-void write_stereo_csv(const std::filesystem::path& path, const Field& field) {
-  write_table(path, field, stereo_columns(field), false);
+void write_stereo_csv(const std::filesystem::path& path, const Field& field, int threads) {
+  write_table(path, field, stereo_columns(field), false, threads);
 }
 
 }  // namespace dic

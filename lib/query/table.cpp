@@ -10,12 +10,12 @@ constexpr std::size_t kBlock = 1 << 18;  // bytes between two writes
 
 }  // namespace
 
-void Table::separate() {
+void TableRows::separate() {
   if (begun_) text_ += ',';
   begun_ = true;
 }
 
-void Table::cell(std::string_view text) {
+void TableRows::cell(std::string_view text) {
   separate();
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
     text_ += text;
@@ -26,12 +26,12 @@ void Table::cell(std::string_view text) {
   text_ += '"';
 }
 
-void Table::cell(std::int64_t value) {
+void TableRows::cell(std::int64_t value) {
   separate();
   text_ += std::to_string(value);
 }
 
-void Table::cell(double value, int digits) {
+void TableRows::cell(double value, int digits) {
   separate();
   if (std::isnan(value)) {
     text_ += "nan";
@@ -43,9 +43,13 @@ void Table::cell(double value, int digits) {
   text_.append(number, end);
 }
 
-void Table::end_row() {
+void TableRows::end_row() {
   text_ += '\n';
   begun_ = false;
+}
+
+void Table::end_row() {
+  rows_.end_row();
   if (text_.size() < kBlock) return;
   file_.write(text_);
   text_.clear();

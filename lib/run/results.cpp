@@ -120,7 +120,7 @@ void Results::place_tables(const std::vector<std::string>& stems, std::span<cons
       continue;
     }
     if (!result) result.emplace(result_path_);
-    write_csv(folder_.claim(table), info_, result->field(static_cast<int>(k)), job_.csv_style);
+    write_table(folder_.claim(table), result->field(static_cast<int>(k)));
   }
 }
 
@@ -162,9 +162,9 @@ void Results::add(const Field& field, const Frame& frame, Image current, std::ve
 
 void Results::write_table(const fs::path& path, const Field& field) const {
   if (field.stereo.x.empty())
-    write_csv(path, info_, field, job_.csv_style);
+    write_csv(path, info_, field, job_.csv_style, threads_.size());
   else
-    write_stereo_csv(path, field);
+    write_stereo_csv(path, field, threads_.size());
 }
 
 void Results::add_picture(const Field& field, const Frame& frame, const std::string& stem) {

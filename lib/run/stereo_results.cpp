@@ -64,7 +64,9 @@ void StereoResults::add(const Field& field, Pair pair, std::vector<std::byte> st
   const Written& written = written_.back();
   result_->append(field, written.pair.time, written.pair.name, written.pair.number);
   surface_->add(field, written.pair.time);
-  if (job_.track.csv) write_stereo_csv(folder_.claim(fs::path("csv") / (written.stem + ".csv")), field);
+  if (job_.track.csv)
+    write_stereo_csv(folder_.claim(fs::path("csv") / (written.stem + ".csv")), field,
+                     job_.track.options.threads);
   journal_->set_state(written.pair.number, std::move(state));
 }
 

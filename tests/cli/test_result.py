@@ -251,6 +251,7 @@ class Export(ResultTest):
         self.assertEqual((float(row["x [mm]"]), float(row["y [mm]"])), (self.x[i], self.y[j]))
         np.testing.assert_allclose(float(row["u [mm]"]), self.result["u"][1, j, i], rtol=1e-9)
         self.assertEqual(row["status"] == "ok", self.result["status"][1, j, i] == 0)
+        np.testing.assert_allclose([float(row["u [mm]"]) for row in rows], self.result["u"][:, self.inside != 0].ravel(), rtol=1e-9)
 
     def test_columns_of_csv_begin_with_the_displacement(self):
         self.succeed("export", "dic_out")

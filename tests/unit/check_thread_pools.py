@@ -25,6 +25,7 @@ OWNERS = {
     "lib/bench/ceilings.cpp": "what the CPU can do at best",
     "lib/calibrate/calibrate.cpp": "calibrate()",
     "lib/calibrate/calibrate_stereo.cpp": "calibrate_stereo()",
+    "lib/export/export.cpp": "export_result()",
     "lib/figures/plot.cpp": "plot()",
     "lib/query/result_strain.cpp": "write_result_strain(), field_strain()",
     "lib/run/results.hpp": "pictures of a run",
@@ -35,6 +36,7 @@ OWNERS = {
     # Public functions with a parameter `threads`.
     "lib/synth/board_image.cpp": "board_image()",
     "lib/camera/correct_field.cpp": "corrected_nodes(), correct_field()",
+    "lib/io/csv.cpp": "write_csv(), write_stereo_csv()",
     "lib/fields/outliers.cpp": "mark_outliers()",
     "lib/fields/strain.cpp": "compute_strain()",
     "lib/global/global_step.cpp": "global_step(), global_errors()",

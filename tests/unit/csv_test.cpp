@@ -2,6 +2,7 @@
 #include <hdf5.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <dic/io.hpp>
@@ -66,6 +67,45 @@ TEST_F(Io, NativeCsvHoldsARowPerPoint) {
       EXPECT_EQ(std::stof(cells[14]), field.strain.sigma_exy[k]);
     }
   EXPECT_EQ(row, table.size());
+}
+
+/// A field whose values tell the index of their node.
+Field numbered_field(const Grid& grid) {
+  Field field(grid);
+  for (std::int64_t k = 0; k < grid.nodes(); ++k) {
+    field.u[k] = static_cast<double>(k) + 0.25;
+    field.v[k] = -static_cast<double>(k);
+    field.status[k] = Status::ok;
+    field.iterations[k] = static_cast<std::int16_t>(k % 30);
+  }
+  return field;
+}
+
+TEST_F(Io, CsvOfManyPointsIsInTheOrderOfTheGridWithAnyNumberOfThreads) {
+  Grid grid{.x0 = 3, .y0 = 5, .step = 2, .nx = 97, .ny = 71, .inside = {}};
+  for (std::int64_t k = 0; k < grid.nodes(); ++k) grid.inside.push_back(k % 7 != 3);
+  const Field field = numbered_field(grid);
+  for (const int threads : {1, 2, 5}) {
+    write_csv(file("a.csv"), sample_info(), field, CsvStyle::native, threads);
+    write_csv(file("dice.csv"), sample_info(), field, CsvStyle::dice, threads);
+    const auto table = read_table(file("a.csv")), dice = read_table(file("dice.csv"));
+    ASSERT_EQ(table.size(), 1u + std::ranges::count(grid.inside, 1));
+    ASSERT_EQ(dice.size(), table.size());
+    std::size_t row = 1;
+    for (int j = 0; j < grid.ny; ++j)
+      for (int i = 0; i < grid.nx; ++i) {
+        const int k = j * grid.nx + i;
+        if (k % 7 == 3) continue;
+        ASSERT_EQ(table[row][0], std::to_string(3 + 2 * i)) << threads << " threads, row " << row;
+        ASSERT_EQ(table[row][1], std::to_string(5 + 2 * j));
+        ASSERT_EQ(std::stod(table[row][2]), k + 0.25);
+        ASSERT_EQ(std::stod(table[row][3]), -k);
+        ASSERT_EQ(table[row][8], std::to_string(k % 30));
+        ASSERT_EQ(dice[row][0], std::to_string(row - 1));
+        ASSERT_EQ(std::stod(dice[row][3]), k + 0.25);
+        ++row;
+      }
+  }
 }
 
 TEST_F(Io, NativeCsvNamesMillimetres) {

@@ -102,13 +102,13 @@ struct EnumNames<CsvStyle> {
 /// Writes one frame as CSV, a row per node inside the ROI, in grid order. native: x, y and the arrays that
 /// every run makes, without strain invariants; px, or with a scale in mm and headers like "x [mm]". Status by
 /// name, missing values as "nan". The other styles keep px; vic adds columns in mm with a scale. Writes to a
-/// temporary name, then renames. Throws FileError.
+/// temporary name, then renames. threads: that format numbers; 0 = one per core. Throws FileError.
 DIC_API void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
-               CsvStyle style = CsvStyle::native);
+                       CsvStyle style = CsvStyle::native, int threads = 0);
 
-/// Writes one frame of two cameras as CSV, as write_csv does: x, y, u, v in px of the left image; X, Y, Z, U, V,
-/// W and their sigmas in mm; epipolar in px; zncc; status; exx, eyy, exy, e1, e2 of the surface.
-DIC_API void write_stereo_csv(const std::filesystem::path& path, const Field& field);
+/// Writes one frame of two cameras as CSV, as write_csv does: x, y, u, v in px of the left image; X, Y, Z, U,
+/// V, W and their sigmas in mm; epipolar in px; zncc; status; exx, eyy, exy, e1, e2 of the surface.
+DIC_API void write_stereo_csv(const std::filesystem::path& path, const Field& field, int threads = 0);
 
 /// Writes text to a temporary name beside `path`, then renames, so that the file is complete or absent.
 /// Throws FileError.
