@@ -408,19 +408,62 @@ void visit_parts(int length, const Visit& visit) {
   for (int k = 0; parts > 1 && k < parts; ++k) visit(k * length / parts, (k + 1) * length / parts);
 }
 
-/// Pixels of columns and rows that a sensor or a scanner adds: dead, or dirty.
+/// Columns of an image, or its rows, which it then has as columns.
+template <typename T>
+struct LinesOf {
+  ImageView image;
+  bool are_rows;
+
+  int count() const { return are_rows ? image.height : image.width; }
+  int length() const { return are_rows ? image.width : image.height; }
+  Place place(int line, int at) const { return are_rows ? Place{at, line} : Place{line, at}; }
+  double grey(int line, int at) const {
+    const Place p = place(line, at);
+    return static_cast<double>(image.row<T>(p.y)[p.x]);
+  }
+  Profile means(int first, int end) const {
+    return are_rows ? means_of_rows<T>(image, first, end) : means_of_columns<T>(image, first, end);
+  }
+};
+
+/// True if the pixels of a line deviate from those on both sides about as much as its mean does, and more
+/// than by chance. Where a part of the image is mostly background, lines of a texture stand out by their
+/// means, too.
+template <typename T>
+bool is_steady(const LinesOf<T>& lines, int line, const Profile& means, int first, int end) {
+  constexpr int beside = kWidestLine;  // the line next to it may be a defective one
+  constexpr double least = 0.5;        // of the deviation of its mean
+  constexpr double stands_out =
+      10;  // standard errors, if all pixels were independent: those of a texture are not
+  if (line < beside || line + beside >= lines.count()) return false;
+  const double mean = means[line] - 0.5 * (means[line - beside] + means[line + beside]);
+  Profile bends;
+  for (int at = first; at < end; ++at)
+    bends.push_back(lines.grey(line, at) -
+                    0.5 * (lines.grey(line - beside, at) + lines.grey(line + beside, at)));
+  const double median = median_of(bends);
+  for (double& bend : bends) bend -= median;
+  const double error = robust_deviation(bends) / std::sqrt(end - first);
+  return median * mean > 0 && std::abs(median) >= std::max(least * std::abs(mean), stands_out * error);
+}
+
+/// Appends the pixels of lines that a sensor or a scanner adds: dead, or dirty.
+template <typename T>
+void append_defective(const LinesOf<T>& lines, std::vector<Place>& places) {
+  visit_parts(lines.length(), [&](int first, int end) {
+    const Profile means = lines.means(first, end);
+    for (const int line : defective_lines(means))
+      if (is_steady(lines, line, means, first, end))
+        for (int at = first; at < end; ++at) places.push_back(lines.place(line, at));
+  });
+}
+
 template <typename T>
 std::vector<Place> defective_lines_of(ImageView image) {
   std::vector<Place> places;
   if (std::min(image.width, image.height) < kLinePart) return places;
-  visit_parts(image.height, [&](int first, int end) {
-    for (const int x : defective_lines(means_of_columns<T>(image, first, end)))
-      for (int y = first; y < end; ++y) places.push_back({x, y});
-  });
-  visit_parts(image.width, [&](int first, int end) {
-    for (const int y : defective_lines(means_of_rows<T>(image, first, end)))
-      for (int x = first; x < end; ++x) places.push_back({x, y});
-  });
+  append_defective(LinesOf<T>{image, false}, places);
+  append_defective(LinesOf<T>{image, true}, places);
   return places;
 }
 
