@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 namespace dic::analysis {
 namespace {
@@ -68,12 +67,6 @@ SkippedCells::SkippedCells(ImageView rows, ImageView rows_before, ImageView rows
     any_ = any_ || age_[k] != 0;
   }
 }
-
-SkippedCells::SkippedCells(Size image, std::vector<std::uint8_t> ages)
-    : nx_(image.width / kSide),
-      ny_(image.height / kSide),
-      any_(std::ranges::any_of(ages, [](int age) { return age != 0; })),
-      age_(std::move(ages)) {}
 
 SkippedCells::Sum SkippedCells::around(double x, double y, int reach) const {
   const auto range = [reach](double at, int cells) {

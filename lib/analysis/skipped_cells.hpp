@@ -21,14 +21,6 @@ class SkippedCells {
   SkippedCells(ImageView rows, ImageView rows_before, ImageView rows_of_reference, const SkippedCells& before,
                core::ThreadPool& pool);
 
-  /// The cells of an image of which only the ages are known; see ages().
-  SkippedCells(Size image, std::vector<std::uint8_t> ages);
-
-  /// Number of cells of an image of this size.
-  static std::size_t count(Size image) { return std::size_t(image.width / kSide) * (image.height / kSide); }
-  /// Frames since the last update, by cell; 0: updated.
-  const std::vector<std::uint8_t>& ages() const { return age_; }
-
   /// True if no cell was skipped.
   bool empty() const { return !any_; }
 

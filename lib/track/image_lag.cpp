@@ -118,13 +118,10 @@ double share_of_frame_before(ImageView reference_rows, ImageView older_rows, Ima
   return share;
 }
 
-ImageLag::ImageLag(ImageView reference, std::size_t nodes, double blob, const TrackOptions& options,
-                   core::ThreadPool& pool)
+ImageLag::ImageLag(ImageView reference, double blob, const TrackOptions& options, core::ThreadPool& pool)
     : options_(options),
       pool_(pool),
       blob_(blob),
-      size_(reference.size()),
-      nodes_(nodes),
       reference_rows_(std::make_shared<const Image>(analysis::sampled_rows(reference, pool))) {}
 
 std::shared_ptr<const LaggingFrame> ImageLag::take(ImageView frame) {
@@ -226,42 +223,6 @@ void ImageLag::apply(const LaggingFrame& frame, MeasuredFrame& measured) {
     });
   last_u_ = std::move(u_before), last_v_ = std::move(v_before);
   last_number_ = frame.number;
-  if (!measured.result.state.empty()) append_state(frame, measured.result.state);
-}
-
-void ImageLag::append_state(const LaggingFrame& frame, std::vector<std::byte>& state) const {
-  const std::span number(&frame.number, 1);
-  for (const auto part : {std::as_bytes(number), std::as_bytes(std::span(last_u_)),
-                          std::as_bytes(std::span(last_v_)), std::as_bytes(std::span(frame.skipped.ages()))})
-    state.insert(state.end(), part.begin(), part.end());
-}
-
-std::size_t ImageLag::state_bytes() const {
-  return sizeof last_number_ + 2 * nodes_ * sizeof(float) + analysis::SkippedCells::count(size_);
-}
-
-bool ImageLag::restore(std::span<const std::byte> state, const TrackStream::ReadFrame& read) {
-  if (state.size() != state_bytes()) return false;
-  std::int64_t number = 0;
-  std::vector<float> u(nodes_), v(nodes_);
-  std::vector<std::uint8_t> ages(analysis::SkippedCells::count(size_));
-  for (const auto part : {std::as_writable_bytes(std::span(&number, 1)), std::as_writable_bytes(std::span(u)),
-                          std::as_writable_bytes(std::span(v)), std::as_writable_bytes(std::span(ages))}) {
-    std::ranges::copy(state.first(part.size()), part.begin());
-    state = state.subspan(part.size());
-  }
-  if (number < 1 || number > std::numeric_limits<std::int32_t>::max()) return false;
-  if (!read) return true;
-  const Image image = read(number - 1);
-  if (image.size() != size_ || image.type() != reference_rows_->type()) return false;
-  auto last = std::make_shared<LaggingFrame>();
-  last->number = number;
-  last->rows = std::make_shared<const Image>(analysis::sampled_rows(image.view(), pool_));
-  last->skipped = analysis::SkippedCells(size_, std::move(ages));
-  last_taken_ = std::move(last);
-  last_number_ = number;
-  last_u_ = std::move(u), last_v_ = std::move(v);
-  return true;
 }
 
 }  // namespace dic::track

@@ -3,10 +3,8 @@
 #include <cstdint>
 #include <dic/image.hpp>
 #include <dic/track.hpp>
-#include <dic/track_stream.hpp>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <vector>
 
 #include "analysis/skipped_cells.hpp"
@@ -25,37 +23,25 @@ struct LaggingFrame {
 /// Accounts for frames that show older frames: in blocks that a video codec has not updated, or everywhere,
 /// where a camera denoises over time and mixes a share of the frame before into each frame. Both draw
 /// displacements towards those of older frames, which no residual shows. The bias counts in sigma; points
-/// with a large bias are given up. Images in the memory of a GPU are not looked at.
+/// with a large bias are given up.
 class ImageLag {
  public:
-  /// reference: on the host, as the camera gave it. nodes: number of nodes of the grid. blob: standard
-  /// deviation of the texture's correlation, px, or 0 if unknown. options and pool must outlive this object.
-  ImageLag(ImageView reference, std::size_t nodes, double blob, const TrackOptions& options,
-           core::ThreadPool& pool);
+  /// reference: on the host, as the camera gave it. blob: standard deviation of the texture's correlation,
+  /// px, or 0 if unknown. options and pool must outlive this object.
+  ImageLag(ImageView reference, double blob, const TrackOptions& options, core::ThreadPool& pool);
 
   /// Takes the next frame, on the host, as the camera gave it.
   std::shared_ptr<const LaggingFrame> take(ImageView frame);
   /// Returns the step that adds the bias by older frames to the sigmas.
-  /// It appends what restore() needs to FrameResult::state, unless that is empty.
   FieldStep step(std::shared_ptr<const LaggingFrame> frame);
-
-  /// Number of bytes that a step appends to the state.
-  std::size_t state_bytes() const;
-  /// Continues after the frame of a state, of state_bytes() bytes, before the first frame is taken. read: see
-  /// TrackStream::restore; if empty, the frame before the next one stays unknown. Returns false if the state
-  /// is not a valid one.
-  bool restore(std::span<const std::byte> state, const TrackStream::ReadFrame& read);
 
  private:
   double share_in(const LaggingFrame& frame, double noise) const;
   void apply(const LaggingFrame& frame, MeasuredFrame& measured);
-  void append_state(const LaggingFrame& frame, std::vector<std::byte>& state) const;
 
   const TrackOptions& options_;
   core::ThreadPool& pool_;
   double blob_;
-  Size size_;          ///< size of the images
-  std::size_t nodes_;  ///< number of nodes of the grid
   std::shared_ptr<const Image> reference_rows_;
   std::mutex mutex_;  ///< protects last_taken_
   std::shared_ptr<const LaggingFrame> last_taken_;

@@ -233,8 +233,7 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi
   if (options_.reference_strategy == ReferenceStrategy::first) watch_focus();
   // Images of two values are equal in places that have moved.
   if (focus_ && !conditioning_.two_valued() && !core::is_on_gpu(reference))
-    lag_ = std::make_unique<ImageLag>(reference, points_.grid().nodes(), focus_->texture_size(), options_,
-                                      pool_);
+    lag_ = std::make_unique<ImageLag>(reference, focus_->texture_size(), options_, pool_);
   active_reference_ = backend_->make_reference(std::move(first), *backend_->place(points_), nullptr);
   reference_.data = nullptr;
   corrected_reference_ = nullptr;
@@ -303,11 +302,7 @@ std::shared_ptr<const Frame> Sequence::take_corrected(ImageView image, bool is_i
 }
 
 bool Sequence::restore(std::span<const std::byte> state, const TrackStream::ReadFrame& read) {
-  if (options_.reference_strategy == ReferenceStrategy::first) {
-    const std::size_t of_lag = lag_ ? lag_->state_bytes() : 0;
-    return state.size() >= of_lag && active_reference_->restore(state.first(state.size() - of_lag)) &&
-           (!lag_ || lag_->restore(state.last(of_lag), read));
-  }
+  if (options_.reference_strategy == ReferenceStrategy::first) return active_reference_->restore(state);
   return read && restore_strategy(state, read);
 }
 

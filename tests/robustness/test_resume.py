@@ -284,20 +284,6 @@ class ResumeTest(ProgramTest):
             np.testing.assert_allclose(one[name], other[name], rtol=0, atol=1e-4)
         self.assertEqual(len(self.run_json("out")["frames"]), FRAMES)
 
-    def test_frames_that_hold_parts_of_older_frames(self):
-        """A run that goes on knows the frame before its first one: sigmas and statuses are those of a whole run."""
-        for fault in (["--lag", "0.2"], ["--skipped-blocks", "0.1"]):
-            name = fault[0].strip("-")
-            self.succeed("synth", "-o", name, "--width", "200", "--height", "200", "--frames", "7", "--motion",
-                         "translation", "--u", "2", "--noise", "2", *fault)
-            self.frames = sorted(str(path) for path in (self.folder / name).glob("frame_*.png"))
-            self.assertEqual(len(self.frames), 7)
-            options = ["--device", "cpu"]
-            self.succeed(*self.track(f"whole_{name}", *options))
-            self.kill_after(3, *self.track(f"out_{name}", "--resume", *options), output=f"out_{name}")
-            self.succeed(*self.track(f"out_{name}", "--resume", *options))
-            self.check_equal(f"out_{name}", f"whole_{name}")
-
     def test_other_reference_strategies(self):
         """If frames depend on earlier ones, nothing is measured twice, and values are within 1e-4 px of a whole run."""
         for k in range(FRAMES + 1):  # rotates too far for the first reference

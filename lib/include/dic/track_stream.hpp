@@ -68,10 +68,9 @@ class TrackStream {
   using ReadFrame = std::function<Image(std::int64_t index)>;
   /// Continues an earlier stream of the same options and reference; call it before the first push. The next
   /// frame is measured as if the frame with this FrameResult::state had been measured just before; with the
-  /// strategies `previous` and `auto`, it does not start from the shapes of that frame. read: called for
-  /// frames that replaced the reference and, with the strategy `first`, for the last frame, in which parts of
-  /// the next one are looked for; these strategies need it, `first` does without that. Returns false if that
-  /// is impossible: the state is not a valid one, or the device is a GPU, which has no states.
+  /// strategies `previous` and `auto`, it does not start from the shapes of that frame. read: called with
+  /// these strategies, for frames that replaced the reference. Returns false if that is impossible: the state
+  /// is not a valid one, or the device is a GPU, which has no states.
   DIC_API bool restore(std::span<const std::byte> state, const ReadFrame& read = {});
 
   /// These functions return what those of Tracker return.
