@@ -34,20 +34,12 @@ struct SynthCommand {
 };
 
 /// Options that two cameras do not have.
-constexpr const char* kOneCamera[] = {"--motion",      "--u",
-                                      "--v",           "--ux",
-                                      "--uy",          "--vx",
-                                      "--vy",          "--angle",
-                                      "--cx",          "--cy",
-                                      "--amplitude",   "--period-min",
-                                      "--period-max",  "--length",
-                                      "--slip",        "--textured-gap",
-                                      "--radius",      "--body",
-                                      "--crack-y",     "--camera",
-                                      "--blur",        "--glare",
-                                      "--repeat",      "--fill-factor",
-                                      "--line-jitter", "--skipped-blocks",
-                                      "--lag"};
+constexpr const char* kOneCamera[] = {
+    "--motion",       "--u",          "--v",          "--ux",          "--uy",
+    "--vx",           "--vy",         "--angle",      "--cx",          "--cy",
+    "--amplitude",    "--period-min", "--period-max", "--length",      "--slip",
+    "--textured-gap", "--radius",     "--body",       "--crack-y",     "--camera",
+    "--blur",         "--glare",      "--repeat",     "--fill-factor", "--line-jitter"};
 
 void add_faults(CLI::App& command, SynthFaults& faults) {
   command.add_option("--repeat", faults.repeat,
@@ -63,12 +55,6 @@ void add_faults(CLI::App& command, SynthFaults& faults) {
                      "of 255");
   command.add_option("--defective", faults.defective,
                      "Share of the pixels that are always black (a third) or white");
-  command.add_option("--dead-lines", faults.dead_lines,
-                     "Number of columns and of rows that are always black, at random places");
-  command.add_option("--skipped-blocks", faults.skipped_blocks,
-                     "Share of the blocks of 16x16 px that still show the frame before");
-  command.add_option("--lag", faults.lag,
-                     "Share of the frame before in each frame, as after denoising over time");
   command.add_option("--median", faults.median, "Side of a median filter, px; 0 = none");
   command.add_flag("--two-valued", faults.two_valued, "Only black and white");
   command.add_option("--pedestal", faults.pedestal, "Added to every value of the files");

@@ -49,33 +49,6 @@ void add_defects(const SynthOptions& o, T white, Image& image) {
     }
 }
 
-/// Black columns and rows, the same in every frame of a specimen.
-template <typename T>
-void add_dead_lines(const SynthOptions& o, Image& image) {
-  for (int k = 0; k < o.faults.dead_lines; ++k) {
-    const auto line = [&](std::uint64_t axis, int lines) {
-      return static_cast<int>(lines * uniform(mix(mix(o.seed + axis) + static_cast<std::uint64_t>(k))));
-    };
-    const int x = line(0xdead, image.width()), y = line(0xdeaf, image.height());
-    for (int j = 0; j < image.height(); ++j) image.row<T>(j)[x] = 0;
-    std::fill_n(image.row<T>(y), image.width(), T{0});
-  }
-}
-
-template <typename T>
-void keep_parts_of(const Image& before, const SynthFaults& faults, std::uint64_t key, Image& image) {
-  constexpr int block = 16;
-  const int blocks_in_row = (image.width() + block - 1) / block;
-  for (int y = 0; y < image.height(); ++y)
-    for (int x = 0; x < image.width(); ++x) {
-      const auto number = static_cast<std::uint64_t>(std::int64_t{y / block} * blocks_in_row + x / block);
-      const bool is_skipped = uniform(mix(mix(key + 0x5c1b) + number)) < faults.skipped_blocks;
-      const double old = before.row<T>(y)[x], now = image.row<T>(y)[x];
-      image.row<T>(y)[x] =
-          is_skipped ? before.row<T>(y)[x] : static_cast<T>(std::lround(now + faults.lag * (old - now)));
-    }
-}
-
 /// The image after a median filter of `side` px, odd; beyond the border the outermost pixels continue.
 template <typename T>
 Image median_of(const Image& image, int side, core::ThreadPool& pool) {
@@ -117,7 +90,6 @@ void expose_as(const SynthOptions& options, const std::vector<double>& pattern, 
     }
   });
   add_defects(options, static_cast<T>(white), image);
-  add_dead_lines<T>(options, image);
   if (options.faults.median > 0) image = median_of<T>(image, options.faults.median, pool);
 }
 
@@ -141,11 +113,6 @@ Image expose(const SynthOptions& options, const std::vector<double>& pattern, in
   else
     expose_as<std::uint16_t>(options, pattern, i, key, pool, image);
   return image;
-}
-
-void keep_parts_of(const Image& before, const SynthFaults& faults, std::uint64_t key, Image& image) {
-  image.type() == ScalarType::u8 ? keep_parts_of<std::uint8_t>(before, faults, key, image)
-                                 : keep_parts_of<std::uint16_t>(before, faults, key, image);
 }
 
 }  // namespace dic::synth

@@ -17,8 +17,4 @@ double glare_at(const SynthOptions& options, double x, double y);
 Image expose(const SynthOptions& options, const std::vector<double>& pattern, int i, std::uint64_t key,
              core::ThreadPool& pool);
 
-/// Lets an image show the frame before in skipped blocks, and a share of it elsewhere. key: seed of the
-/// places.
-void keep_parts_of(const Image& before, const SynthFaults& faults, std::uint64_t key, Image& image);
-
 }  // namespace dic::synth

@@ -68,9 +68,6 @@ std::vector<std::string> SynthFaults::validate() const {
   require(line_pattern >= 0 && line_pattern <= 255,
           "The pattern of rows and columns must be between 0 and 255 grey levels.");
   require(defective >= 0 && defective <= 0.5, "At most half of the pixels, 0 to 0.5, can be defective.");
-  require(dead_lines >= 0 && dead_lines <= 1000, "The number of dead lines must be between 0 and 1000.");
-  require(skipped_blocks >= 0 && skipped_blocks <= 1, "The share of skipped blocks must be between 0 and 1.");
-  require(lag >= 0 && lag <= 0.9, "The share of the frame before must be between 0 and 0.9.");
   require(median == 0 || (median >= 3 && median <= 9 && median % 2 == 1),
           "The side of the median filter must be 0, 3, 5, 7 or 9 px.");
   require(std::abs(pedestal) <= 65535, "The pedestal must be between -65535 and 65535.");

@@ -179,18 +179,6 @@ std::vector<double> Synthesizer::blob_sums(int i) {
 Image Synthesizer::frame(int i) {
   if (i < 0 || i >= static_cast<int>(options_.amounts.size()))
     throw UsageError("The sequence has no frame " + std::to_string(i) + ".");
-  const SynthFaults& faults = options_.faults;
-  if (faults.skipped_blocks == 0 && faults.lag == 0) return updated_frame(i);
-  Image shown = updated_frame(0);
-  for (int k = 1; k <= i; ++k) {
-    Image next = updated_frame(k);
-    keep_parts_of(shown, faults, key_of_frame(options_, k), next);
-    shown = std::move(next);
-  }
-  return shown;
-}
-
-Image Synthesizer::updated_frame(int i) {
   std::vector<double> grey = blob_sums(i);
   const int width = options_.size.width;
   core::for_each_row(pool_, options_.size.height, [&](int y) {

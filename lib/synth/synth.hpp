@@ -18,8 +18,6 @@ class Synthesizer {
 
  private:
   std::vector<double> blob_sums(int i);
-  /// The frame without what it keeps of the frame before.
-  Image updated_frame(int i);
 
   SynthOptions options_;
   core::ThreadPool pool_;

@@ -60,9 +60,6 @@ void add_image_flags(Flags& flags, const SynthOptions& o) {
   flags.flag("correlated-noise", o.faults.correlated_noise);
   flags.number("line-pattern", o.faults.line_pattern, 0);
   flags.number("defective", o.faults.defective, 0);
-  flags.number("dead-lines", o.faults.dead_lines, 0);
-  flags.number("skipped-blocks", o.faults.skipped_blocks, 0);
-  flags.number("lag", o.faults.lag, 0);
   flags.number("median", o.faults.median, 0);
   flags.flag("two-valued", o.faults.two_valued);
   flags.number("pedestal", o.faults.pedestal, 0);

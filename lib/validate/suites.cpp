@@ -485,8 +485,6 @@ std::vector<Case> camera(const Options& options) {
   const SynthOptions noisy = shifted(options, 0.4, 0.2), clean = shifted(options, 0.4, 0.2, 0);
   const Bounds rough{.false_ok = kFalseCamera, .lost = kLostCamera, .scatter = kScatterCamera};
   const Bounds usual = continuous(kScatter);
-  // Sigma holds the largest bias that older frames can cause, and a known one has no scatter.
-  const Bounds still{.false_ok = kFalseCamera};
   std::vector<Case> cases;
   const auto add = [&](const std::string& name, SynthOptions synth, const Bounds& bounds,
                        const auto& change) {
@@ -498,10 +496,6 @@ std::vector<Case> camera(const Options& options) {
        options.quick ? std::vector<double>{0.003} : std::vector<double>{0.0003, 0.003, 0.01})
     add(text("%g %% of the pixels are defective", 100 * share), noisy, usual,
         [&](Synth& s) { s.faults.defective = share; });
-  add("dead columns and rows, 8 of each", noisy, usual, [](Synth& s) { s.faults.dead_lines = 8; });
-  add("each frame holds 0.15 of the frame before", noisy, still, [](Synth& s) { s.faults.lag = 0.15; });
-  add("a tenth of the blocks still show the frame before", noisy, still,
-      [](Synth& s) { s.faults.skipped_blocks = 0.1; });
   add("12 bits in 16, glare saturates 5 %", shifted(options, 2.3, 0.2), usual,
       [](Synth& s) { s.glare = 0.05, s.bits = 12; });
   cases.back().whole_subsets = true;

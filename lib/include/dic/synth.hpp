@@ -130,10 +130,7 @@ struct SynthFaults {
   double line_pattern = 0;
   /// Share of the pixels that are always black (one of three) or white, the same in every frame; 0 to 0.5.
   double defective = 0;
-  int dead_lines = 0;  ///< number of columns and of rows that are always black, at random places; 0 to 1000
-  double skipped_blocks = 0;  ///< share of the blocks of 16x16 px that still show the frame before; 0 to 1
-  double lag = 0;  ///< share of the frame before in each frame, as after denoising over time; 0 to 0.9
-  int median = 0;  ///< side of a median filter, px: 0 = none, 3, 5, 7 or 9
+  int median = 0;           ///< side of a median filter, px: 0 = none, 3, 5, 7 or 9
   bool two_valued = false;  ///< grey of half of the range and more is white, the rest black
   double pedestal = 0;      ///< added to every value of the file, which is limited by the bits
   /// One sentence per problem; empty when all is well.

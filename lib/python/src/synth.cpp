@@ -154,9 +154,6 @@ void add_synth(nb::module_& module) {
   add_fault(options, "correlated_noise", &SynthFaults::correlated_noise);
   add_fault(options, "line_pattern", &SynthFaults::line_pattern);
   add_fault(options, "defective", &SynthFaults::defective);
-  add_fault(options, "dead_lines", &SynthFaults::dead_lines);
-  add_fault(options, "skipped_blocks", &SynthFaults::skipped_blocks);
-  add_fault(options, "lag", &SynthFaults::lag);
   add_fault(options, "median", &SynthFaults::median);
   add_fault(options, "two_valued", &SynthFaults::two_valued);
   add_fault(options, "pedestal", &SynthFaults::pedestal);
