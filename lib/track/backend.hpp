@@ -27,8 +27,6 @@ using analysis::ReferenceAnalysis;
 using fields::PointNodes;
 using fields::Points;
 
-struct LaggingFrame;
-
 /// An image in the memory of a backend.
 class Frame {
  public:
@@ -36,8 +34,6 @@ class Frame {
   /// Pixels on the host if the frame may have to be measured again (FocusMatch), else null. They are set
   /// before the frame is shared.
   mutable std::shared_ptr<const Image> suspicious;
-  /// What ImageLag needs; null if it does not look at the frame.
-  mutable std::shared_ptr<const LaggingFrame> lagging;
   /// Corrected pixels on the host, valid as long as this frame; empty unless take_and_correct() made it.
   ImageView corrected;
 };

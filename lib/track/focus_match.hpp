@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <dic/track.hpp>
 #include <memory>
 #include <optional>
@@ -34,8 +33,6 @@ class FocusMatch {
   /// Does the same for a frame in the memory of a GPU, of which only some patches are copied to the host. One
   /// call at a time.
   std::shared_ptr<const Image> suspicious_in_gpu(ImageView current) const;
-  /// Standard deviation, px, of the correlation of the reference's texture; 0 if unknown.
-  double texture_size() const { return sharpness_ > 0 ? std::sqrt(2 / sharpness_) : 0; }
   /// Returns the step that measures a suspicious frame again if a blur explains more than noise.
   FieldStep refocus(std::shared_ptr<const Image> current, const std::stop_token& stop);
 

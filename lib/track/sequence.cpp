@@ -231,9 +231,6 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   auto first = take_corrected(reference_, on_gpu() && core::is_on_gpu(reference_));
   if (options_.reference_strategy == ReferenceStrategy::first) watch_focus();
-  // Images of two values are equal in places that have moved.
-  if (focus_ && !conditioning_.two_valued() && !core::is_on_gpu(reference))
-    lag_ = std::make_unique<ImageLag>(reference, focus_->texture_size(), options_, pool_);
   active_reference_ = backend_->make_reference(std::move(first), *backend_->place(points_), nullptr);
   reference_.data = nullptr;
   corrected_reference_ = nullptr;
@@ -280,12 +277,6 @@ std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
   check_pixels(image);
   const bool is_in_gpu = on_gpu() && core::is_on_gpu(image);
   if (is_in_gpu) analysis::wait_for_default_stream(image);
-  auto frame = take_conditioned(image, is_in_gpu);
-  if (lag_ && !is_in_gpu) frame->lagging = lag_->take(image);
-  return frame;
-}
-
-std::shared_ptr<const Frame> Sequence::take_conditioned(ImageView image, bool is_in_gpu) const {
   if (!conditioning_.needed()) return take_corrected(image, is_in_gpu);
   const analysis::HostPixels pixels(image, is_in_gpu);
   auto frame = prefilter_.enabled() ? nullptr : backend_->take_and_correct(pixels.view(), conditioning_);
@@ -393,7 +384,6 @@ std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in
 std::unique_ptr<PendingFrame> Sequence::measure(std::shared_ptr<const Frame> current,
                                                 const std::stop_token& stop, const NextFrame& next) {
   std::vector<FieldStep> steps;
-  const auto lagging = current->lagging;
   auto measured = measure_subsets(std::move(current), stop, next, steps);
   if (!analysis_.ramps.empty()) steps.push_back(give_up_nodes(analysis_.ramps, Status::flat));
   ++measured_;
@@ -401,7 +391,6 @@ std::unique_ptr<PendingFrame> Sequence::measure(std::shared_ptr<const Frame> cur
     measured->set_state(state_after(*measured));
   const double noise_gain = prefilter_.noise_gain() * conditioning_.gain();
   if (noise_gain != 1) steps.push_back(restore_noise(noise_gain));
-  if (lagging) steps.push_back(lag_->step(lagging));
   if (bias_) steps.push_back(subtract_bias(bias_, options_, pool_));
   if (options_.global.enabled) steps.push_back(fit_globally(options_, pool_));
   if (nodes_) steps.push_back(correct_by_camera(nodes_, options_, pool_));

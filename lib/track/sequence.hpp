@@ -18,7 +18,6 @@
 #include "track/device_choice.hpp"
 #include "track/field_steps.hpp"
 #include "track/focus_match.hpp"
-#include "track/image_lag.hpp"
 
 namespace dic::track {
 
@@ -70,7 +69,6 @@ class Sequence {
   ReferenceAnalysis analyse(Image roi, const Points& all);
   bool on_gpu() const { return device_.device != "cpu"; }
   std::shared_ptr<const Frame> take_checked(ImageView image) const;
-  std::shared_ptr<const Frame> take_conditioned(ImageView image, bool is_in_gpu) const;
   std::shared_ptr<const Frame> take_corrected(ImageView image, bool is_in_gpu) const;
   std::shared_ptr<const Frame> take_filtered(ImageView image, bool is_in_gpu) const;
   void watch_focus();
@@ -107,7 +105,6 @@ class Sequence {
   std::unique_ptr<Measurement> direct_;  ///< measurement of the frame that led to the replacement of the
                                          ///< original reference, against that
   std::unique_ptr<FocusMatch> focus_;    ///< null if frames are measured from one to the next
-  std::unique_ptr<ImageLag> lag_;        ///< null with other reference strategies, or images on a GPU
   std::shared_ptr<const NodePositions> nodes_;  ///< nodes in the camera's coordinates; null without a camera
   /// The previous frame, for strategies that may make it the next reference.
   std::shared_ptr<const Frame> last_frame_;
