@@ -41,6 +41,7 @@ void make_some_doubtful(PointsState& s) {
 struct DeviceFrame {
   DeviceArray<TrackedPoint> tracked;
   DeviceArray<SplitState> states;
+  DeviceArray<std::uint16_t> refuted;
   DeviceArray<ResidualLevel> levels;
   DeviceList open;
   kernels::SplitFrame frame;
@@ -48,11 +49,13 @@ struct DeviceFrame {
   DeviceFrame(const PointsState& s, const DevicePoints& device, const Stream& stream)
       : tracked(s.tracked, stream),
         states(s.count(), stream),
+        refuted(s.count(), stream),
         levels(2 * track::Tiles(s.nx, s.ny, side, step).count(), stream),
         open(s.count(), stream),
         frame{device.points,
               tracked.data(),
               states.data(),
+              refuted.data(),
               levels.data(),
               track::Tiles(s.nx, s.ny, side, step),
               radius,
