@@ -433,9 +433,18 @@ PoseFit PoseSearch::refine_list(FullFits& fits, const pose::Warp& start, double 
   return best_of_steps(fits, template_.full(), before.warp, plan);
 }
 
-/// Measures a candidate with all pixels, unless some of them say that its score will be below `least`.
+/// True if a turned pose and the best one are compared by all pixels. A fit that is bad everywhere counts
+/// more pixels as visible than a good one with some misfit, so that this holds unless something hides many.
+bool PoseSearch::is_by_all(const PoseFit& fit, bool is_turned, const Best& best) {
+  return is_turned && best.pose && std::min(best.pose->fit.visible, fit.visible) > kMostlyVisible;
+}
+
+/// Measures a candidate with all pixels, unless some of them say that its score will be too low, or all of
+/// them that it is not better than the best pose. is_turned: far from that one.
 std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial, const Candidate& candidate,
-                                                           double least) const {
+                                                           bool is_turned, const Best& best) const {
+  // Poses that are far apart are compared by another score.
+  const double wanted = is_turned ? options_.threshold : std::max(options_.threshold, best.score);
   const bool is_fast = trial.effort.is_fast;
   const Rectangle part = reach_of(candidate.warp, trial.image.image());
   if (is_empty(part)) return std::nullopt;
@@ -451,8 +460,11 @@ std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial, c
                        .offset = candidate.offset},
                       trial.effort.limit.stop()};
   if (is_fast) plan.sigma_groups = 150;
-  PoseFit fit = refine_list(*fits, candidate.warp, least, is_fast, plan);
-  if (!fit.valid) return std::nullopt;
+  PoseFit fit = refine_list(*fits, candidate.warp, wanted - 2 * kRise, is_fast, plan);
+  const bool may_be_better = is_by_all(fit, is_turned, best)
+                                 ? std::abs(fit.score) > std::abs(best.pose->fit.score)
+                                 : final_score(fit) > best.score;
+  if (!fit.valid || !may_be_better) return std::nullopt;
   const PixelList& last = is_fast && template_.many().count > 0 ? template_.many() : template_.full();
   fits->with_sigmas(last, plan, fit);
   if (!fit.valid) return std::nullopt;
@@ -530,22 +542,14 @@ std::optional<pose::Warp> PoseSearch::pose_of_all(const Trial& trial, const pose
 
 /// Refines a start and keeps it if it is better. is_turned: far from the best pose so far.
 void PoseSearch::try_pose(const Trial& trial, const Candidate& start, bool is_turned, Best& best) const {
-  // Poses that are far apart are compared by another score.
-  const double wanted = is_turned ? options_.threshold : std::max(options_.threshold, best.score);
-  const auto other = refine_full(trial, start, wanted - 2 * kRise);
+  const auto other = refine_full(trial, start, is_turned, best);
   if (!other) return;
   PoseFit in_image = other->fit;
   in_image.warp = other->warp;
   const double demanded = demanded_structure(template_.level(std::min(1, template_.top())).pixels.count);
   const Structure seen = structure(trial, in_image);
   const double reached = final_score(other->fit, seen.contrast) * std::min(1.0, seen.correlation / demanded);
-  // A fit that is bad everywhere counts more pixels as visible than a good one with some misfit: poses that
-  // are far apart are compared by all pixels, unless something hides many.
-  const bool by_all =
-      is_turned && best.pose && std::min(best.pose->fit.visible, other->fit.visible) > kMostlyVisible;
-  const bool is_better =
-      by_all ? std::abs(other->fit.score) > std::abs(best.pose->fit.score) : reached > best.score;
-  if (is_better) best.pose = other, best.score = reached;
+  if (is_by_all(other->fit, is_turned, best) || reached > best.score) best.pose = other, best.score = reached;
 }
 
 /// Tries the turns after which the template nearly looks the same.
@@ -780,8 +784,8 @@ MatchResult PoseSearch::find_near(const Match& last, const Setting& setting) {
   return find({&run, 1}, setting, {setting.limit, 1, true}).front();
 }
 
-/// Takes the next candidates, at most `most`, that are not at the pose of an accepted match and do
-/// not overlap one which they cannot surpass.
+/// Takes the next candidates, at most `most`, that are not at the pose of an
+/// accepted match and do not overlap one which they cannot surpass.
 std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Candidate>& candidates,
                                                           std::size_t& next, std::size_t most,
                                                           const Match& pose,
@@ -883,7 +887,10 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
   std::size_t most = std::min<std::size_t>(effort.matches, kMostTogether);
   for (std::size_t next = 0; next < candidates.size() && !limit.is_over();
        most = std::min(2 * most, kMostTogether)) {
-    if (candidates[next].score < options_.threshold - kRise) break;
+    const bool is_full = static_cast<int>(result.matches.size()) == effort.matches;
+    const double least =
+        is_full ? std::max(options_.threshold, result.matches.back().score) : options_.threshold;
+    if (candidates[next].score < least - kRise) break;
     const std::vector<Candidate> batch = next_batch(candidates, next, most, run.pose, known);
     std::vector<std::optional<Measured>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
@@ -901,9 +908,6 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
     known = suppress_non_maxima(found, options_.max_overlap, static_cast<int>(found.size()));
     const std::size_t wanted = std::min<std::size_t>(known.size(), effort.matches);
     result.matches.assign(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(wanted));
-    if (static_cast<int>(result.matches.size()) == effort.matches && next < candidates.size() &&
-        candidates[next].score < result.matches.back().score - kRise)
-      break;
   }
   if (best > -1) result.best_score = best;
   result.timed_out = limit.is_over();

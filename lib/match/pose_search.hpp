@@ -112,7 +112,9 @@ class PoseSearch {
   Rectangle reach_of(const pose::Warp& warp, const ImageView& image) const;
   PoseFit refine_list(FullFits& fits, const pose::Warp& start, double least, bool is_fast,
                       RefinementPlan& plan) const;
-  std::optional<Refined> refine_full(const Trial& trial, const Candidate& candidate, double least) const;
+  static bool is_by_all(const PoseFit& fit, bool is_turned, const Best& best);
+  std::optional<Refined> refine_full(const Trial& trial, const Candidate& candidate, bool is_turned,
+                                     const Best& best) const;
   void try_pose(const Trial& trial, const Candidate& start, bool is_turned, Best& best) const;
   void try_symmetries(const Trial& trial, const pose::Warp& start, Best& best) const;
   struct Misfit;
