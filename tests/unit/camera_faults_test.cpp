@@ -252,6 +252,16 @@ TEST(CameraFaults, DefectiveColumnsAndRowsDoNotHoldTheDisplacement) {
     }
 }
 
+TEST(CameraFaults, TextureInFrontOfABackgroundHasNoDefectiveLines) {
+  for (const unsigned seed : {1, 2, 3, 4}) {
+    const Picture picture = with_noise(speckle(0), 2, seed);
+    Picture specimen = with_noise(Picture(picture.size(), 12.0), 0.3, seed);
+    for (int y = 110; y < 150; ++y)
+      for (int x = 60; x < 160; ++x) specimen[y * kSide + x] = picture[y * kSide + x];
+    EXPECT_LT(defects_in(specimen), 10);  // not one line
+  }
+}
+
 TEST(CameraFaults, LinesOfATextureAreNoDefects) {
   const Speckle pattern(kSide, kSide, 1.7, 5);
   const auto drawn = [&](double blur, double at) {
