@@ -42,8 +42,8 @@ class Table {
   void cell(const Cell&... of) {
     rows_.cell(of...);
   }
-  DIC_INTERNAL_API void end_row();
-  DIC_INTERNAL_API void commit();
+  void end_row();
+  void commit();
 
  private:
   PendingText file_;
