@@ -29,11 +29,11 @@ std::string header_row(const Selection& selection) {
   return text;
 }
 
-/// What the rows of a frame have in common.
+/// A frame, as all rows of its CSV file need it.
 struct Frame {
   double number = 0, time = 0;
   std::string file;
-  std::vector<std::vector<double>> values;  ///< of each array
+  std::vector<std::vector<double>> values;  ///< by array, then by point
 };
 
 void append_row(query::TableRows& table, const Selection& selection, const Frame& frame, std::size_t k) {

@@ -15,7 +15,7 @@ pose::Warp moved_along(const pose::Warp& warp, const PoseScatter::Vector& motion
 
 /// Poses along motions that the pixels of a template do not determine, such as a disc's turn.
 ///
-/// Of several motions, one combination turns, and the others do not. If a motion turns, the poses are all
+/// One combination of several motions turns, and the others do not. If a motion turns, the poses are all
 /// angles about its pivot, otherwise shifts in its direction by up to half the template. loose: see
 /// PoseScatter; rim: of the template, px; step: between poses, px at the rim. The first pose is the given
 /// one.

@@ -247,7 +247,7 @@ DIC_HOST_DEVICE bool is_accepted(const Result& result, const ShapeParameters& fo
 /// attempts of other rounds would fail.
 inline constexpr int kProbingRound = kSplitRounds - 1;
 /// Standard deviation by noise, px, from which a smallest part that does not settle refutes its direction.
-/// That of the largest part, with up to three times as many pixels, is about a third of it.
+/// The largest part, with up to three times as many pixels, has about a third of this deviation.
 inline constexpr float kNoisyPart = 2 * kLargestNoiseSigma;
 
 /// True if a measurement with the smallest part shows that larger parts in its direction are not worth
