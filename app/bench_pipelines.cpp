@@ -35,7 +35,7 @@ void print_track(const bench::TrackCase& shape, const bench::TrackTiming& timing
               shape.noise);
 }
 
-void print_stereo(const bench::StereoCase& shape, const bench::StereoTiming& timing) {
+void print_stereo_timing(const bench::StereoCase& shape, const bench::StereoTiming& timing) {
   const RefineOptions& refine = shape.options.refine;
   const auto points = static_cast<double>(timing.measured);
   std::printf("Two cameras %dx%d on %s: %lld of %lld points measured, subset %d, step %d\n", shape.size,
@@ -299,7 +299,7 @@ void add_bench_stereo(CLI::App& bench) {
       ->check(CLI::NonNegativeNumber);
   command.callback([shape] {
     const Interruption interruption;
-    print_stereo(*shape, bench::stereo(*shape, interruption.token()));
+    print_stereo_timing(*shape, bench::stereo(*shape, interruption.token()));
   });
 }
 

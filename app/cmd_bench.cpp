@@ -28,7 +28,7 @@ constexpr const char* kCorrelateExamples =
 const bench::Options kQuick{.device = "auto", .min_seconds = 0.1, .repeats = 3, .max_seconds = 1};
 
 template <typename T>
-std::string joined(const std::vector<T>& values) {
+std::string listed(const std::vector<T>& values) {
   std::string text;
   for (const T value : values) text.append(text.empty() ? "" : ",").append(to_string(value));
   return text;
@@ -36,11 +36,11 @@ std::string joined(const std::vector<T>& values) {
 
 void print_variants() {
   for (const CorrelateVariant& v : correlate_variants())
-    std::printf("%-36s %-6s %-43s %s\n", v.name.c_str(), v.backend.c_str(), joined(v.pairings).c_str(),
-                joined(v.types).c_str());
+    std::printf("%-36s %-6s %-43s %s\n", v.name.c_str(), v.backend.c_str(), listed(v.pairings).c_str(),
+                listed(v.types).c_str());
 }
 
-void add_running(CLI::App& command, bench::Options& options) {
+void add_timing(CLI::App& command, bench::Options& options) {
   command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N")
       ->default_str("auto");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
@@ -86,7 +86,7 @@ void print_last(const bench::Report& report) {
   std::fflush(stdout);
 }
 
-void print_end(const bench::Report& report) {
+void print_end_of_bench(const bench::Report& report) {
   std::size_t counts[3] = {};
   for (const bench::Row& row : report.rows) ++counts[static_cast<int>(row.outcome)];
   std::printf("\n%zu right, %zu wrong, %zu failed, of %zu. Seed %llu.\n", counts[0], counts[1], counts[2],
@@ -119,7 +119,7 @@ void run_correlate(CorrelateCommand& command) {
   if (!command.json.empty()) write_text_file(command.json, to_json(report));
   if (!command.csv.empty()) write_text_file(command.csv, to_csv(report));
   if (!command.plots.empty()) write_plots(command.plots, report);
-  print_end(report);
+  print_end_of_bench(report);
   if (stopped) throw CLI::RuntimeError(interrupted);
 }
 
@@ -132,7 +132,7 @@ void add_correlate(CLI::App& bench_command) {
       ->type_name("")
       ->default_str("");
   correlate.add_flag("--list", command->list, "Print every variant: name, backend, pairings, types");
-  add_running(correlate, command->options);
+  add_timing(correlate, command->options);
   correlate.add_option("--seed", command->options.seed, "Seed of the inputs");
   correlate.add_option("--min-time", command->options.min_seconds,
                        "Shortest time of a repeat, s; kernels are timed by the GPU's clock");
@@ -154,7 +154,7 @@ struct ReportCommand {
   std::string document;
 };
 
-void run_report(const ReportCommand& command) {
+void run_bench_report(const ReportCommand& command) {
   std::string document = command.document.empty() ? "" : read_text(command.document);
   for (const std::string& file : command.files) {
     const std::string text = to_markdown(bench::from_json(read_text(file)));
@@ -177,7 +177,7 @@ void add_bench_report(CLI::App& bench_command) {
           "--into", command->document,
           "Write NAME.json between the lines <!-- report: NAME --> and <!-- end of report --> of this file")
       ->type_name("FILE");
-  report.callback([command] { run_report(*command); });
+  report.callback([command] { run_bench_report(*command); });
 }
 
 void add_ceilings(CLI::App& bench_command) {
@@ -185,7 +185,7 @@ void add_ceilings(CLI::App& bench_command) {
   CLI::App& ceilings = *bench_command.add_subcommand(
       "ceilings", "Measure the highest arithmetic rate and memory bandwidth of this machine");
   ceilings.option_defaults()->always_capture_default();
-  add_running(ceilings, *options);
+  add_timing(ceilings, *options);
   ceilings.callback([options] {
     options->device = resolve_device(options->device);
     const std::vector<bench::Ceiling> found = bench::ceilings(*options);

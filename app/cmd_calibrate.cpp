@@ -203,7 +203,7 @@ void run_import(CalibrateFlags& flags) {
   std::printf("Wrote %s.\n", printable(flags.output).c_str());
 }
 
-void run_stereo(CalibrateFlags& flags) {
+void calibrate_two_cameras(CalibrateFlags& flags) {
   if (flags.output.empty()) flags.output = "stereo.json";
   refuse_existing(flags);
   const bool is_mixed = !flags.job.images.empty() || !flags.job.plane.empty() || !flags.camera.empty();
@@ -236,7 +236,7 @@ void run_calibrate(CalibrateFlags& flags) {
   namespace fs = std::filesystem;
   if (!flags.imported.empty()) return run_import(flags);
   require_target(flags.job.target);
-  if (!flags.stereo.left.empty() || !flags.stereo.right.empty()) return run_stereo(flags);
+  if (!flags.stereo.left.empty() || !flags.stereo.right.empty()) return calibrate_two_cameras(flags);
   if (flags.output.empty()) flags.output = "camera.json";
   refuse_existing(flags);
   if (!flags.camera.empty()) flags.job.camera = read_camera(flags.camera).parameters();

@@ -137,7 +137,7 @@ std::vector<Column> columns(const ProbeHistory& history) {
   return columns;
 }
 
-void print(const ProbeHistory& history) {
+void print_history(const ProbeHistory& history) {
   constexpr std::size_t kMostColumns = 6;
   const std::vector<Column> all = columns(history);
   const std::size_t shown = std::min(all.size(), kMostColumns);
@@ -205,7 +205,7 @@ void run_probe(ProbeFlags& flags) {
             return frame.extensometers[k].problem;
           });
   if (flags.quiet) return;
-  print(history);
+  print_history(history);
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   std::printf("\n%s %s in %s\n", list.c_str(), names.size() > 1 ? "are" : "is",

@@ -23,7 +23,7 @@ struct StrainFlags {
   bool in_place = false, quiet = false;
 };
 
-void print(const ResultStrainJob& job, const std::filesystem::path& written) {
+void print_written(const ResultStrainJob& job, const std::filesystem::path& written) {
   const Result result(written);
   const int gauge = (job.strain.window - 1) * result.grid().step + result.info().subset;
   std::printf("Strain (%s, window %d points, virtual strain gauge %d px) of %d frames is in %s\n",
@@ -47,7 +47,7 @@ void run_strain(const CLI::App& command, StrainFlags& flags) {
         job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
   }();
   if (!basis.no_sigma_reason.empty()) std::cerr << "dic: " << basis.no_sigma_reason << '\n';
-  if (!flags.quiet) print(job, written);
+  if (!flags.quiet) print_written(job, written);
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ void use_stereo_defaults(const CLI::App& command, SynthCommand& flags) {
   if (command.count("--frames") == 0 && flags.stereo.board) flags.frames = kUsualViews;
 }
 
-void run_stereo(const CLI::App& command, SynthCommand& flags) {
+void write_stereo(const CLI::App& command, SynthCommand& flags) {
   use_stereo_defaults(command, flags);
   set_amounts(flags.options, flags.frames);
   write_synth_stereo(flags.stereo, flags.options, flags.output, flags.truth_step);
@@ -196,7 +196,7 @@ void add_synth(CLI::App& app) {
   command->footer(kSynthExamples);
   command->callback([flags, command] {
     if (flags->stereo.on)
-      run_stereo(*command, *flags);
+      write_stereo(*command, *flags);
     else
       run_synth(*flags);
   });

@@ -25,7 +25,7 @@ struct VsgFlags {
   bool force = false, quiet = false;
 };
 
-void print(const std::vector<VsgResult>& results) {
+void print_sweep(const std::vector<VsgResult>& results) {
   const std::string component(kStrainComponents.front().name);
   std::printf("%6s %6s %9s %15s %11s %11s %11s\n", "subset", "window", "VSG [px]", "resolution [px]",
               ("sigma " + component).c_str(), "at rest", ("peak " + component).c_str());
@@ -56,7 +56,7 @@ void run_vsg(VsgFlags& flags) {
   }();
   write_vsg(folder, results);
   if (flags.quiet) return;
-  print(results);
+  print_sweep(results);
   std::printf("\nvsg.csv, vsg.json, vsg_resolution.png and vsg_peak.png are in %s\n",
               printable(flags.output).c_str());
 }

@@ -26,7 +26,7 @@ void check(const std::string& text, const std::string& where) {
     if (value.is_table() || value.is_array_of_tables()) throw_unknown(std::string(key.str()), where);
 }
 
-void set(CLI::Option& option, const CLI::ConfigItem& item, const std::string& file) {
+void set_from_file(CLI::Option& option, const CLI::ConfigItem& item, const std::string& file) {
   try {
     if (option.get_expected_min() == 0)  // a flag
       option.add_result(option.get_flag_value(item.name, CLI::ConfigTOML().to_flag(item)));
@@ -65,7 +65,7 @@ void read_config(CLI::App& command, const std::string& file) {
           "Unknown key \"" + item.name + "\" in " + file +
           ": keys are the long names of the options; --save-config writes a file with all of them.");
     const bool is_none = option->get_default_str().empty() && item.inputs == std::vector<std::string>{""};
-    if (option->count() == 0 && !is_none) set(*option, item, file);
+    if (option->count() == 0 && !is_none) set_from_file(*option, item, file);
   }
 }
 

@@ -54,7 +54,7 @@ int fail(const std::string& message, ExitCode code) {
   return code;
 }
 
-std::vector<std::string> command_names(const CLI::App& app) {
+std::vector<std::string> names_of_commands(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   return names;
@@ -67,7 +67,7 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 /// Options of a command with their dashes.
-std::vector<std::string> option_names(const CLI::App& command) {
+std::vector<std::string> names_of_options(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -77,9 +77,9 @@ std::vector<std::string> option_names(const CLI::App& command) {
 /// Suggestion for the command's own command, if that was typed wrongly, or else for the first option that it
 /// does not have; empty if it has them all.
 std::string suggested_word(const CLI::App& command, const std::vector<std::string>& arguments) {
-  if (arguments.size() > 1 && !arguments[1].starts_with('-') && !command_names(command).empty())
-    return suggestion(arguments[1], command_names(command));
-  const std::vector<std::string> names = option_names(command);
+  if (arguments.size() > 1 && !arguments[1].starts_with('-') && !names_of_commands(command).empty())
+    return suggestion(arguments[1], names_of_commands(command));
+  const std::vector<std::string> names = names_of_options(command);
   for (const std::string& argument : arguments) {
     const std::string name = argument.substr(0, argument.find('='));
     if (name.starts_with("--") && std::ranges::find(names, name) == names.end())
@@ -89,14 +89,14 @@ std::string suggested_word(const CLI::App& command, const std::vector<std::strin
 }
 
 int explain(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
-  const std::string choice = "choose one of " + joined(command_names(app));
+  const std::string choice = "choose one of " + joined(names_of_commands(app));
   if (arguments.empty()) return fail("No command was given: " + choice + ", or see dic --help.", wrong_usage);
   const std::string& first = arguments.front();
   const auto found = app.get_subcommands([&](const CLI::App* c) { return c->get_name() == first; });
   if (found.empty() && !first.starts_with('-'))
-    return fail(
-        "\"" + first + "\" is not a command" + suggestion(first, command_names(app)) + ": " + choice + ".",
-        wrong_usage);
+    return fail("\"" + first + "\" is not a command" + suggestion(first, names_of_commands(app)) + ": " +
+                    choice + ".",
+                wrong_usage);
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const std::string hint = is_extra && !found.empty() ? suggested_word(*found.front(), arguments) : "";
   return fail(

@@ -13,7 +13,7 @@ namespace dic::app {
 
 namespace {
 
-std::int64_t measured_points(const StereoFrameSummary& frame) {
+std::int64_t measured_points_of_pair(const StereoFrameSummary& frame) {
   return frame.counts[static_cast<int>(Status::ok)] + frame.counts[static_cast<int>(Status::outlier)];
 }
 
@@ -23,12 +23,12 @@ const StereoStatistics& statistics_of(const StereoFrameSummary& frame, std::stri
   return frame.statistics[std::ranges::find(kStereoSummary, name) - kStereoSummary.begin()];
 }
 
-void print_pair(const StereoSummary& summary, const StereoFrameSummary& frame) {
+void print_measured_pair(const StereoSummary& summary, const StereoFrameSummary& frame) {
   if (!was_pair_processed(frame)) {
     std::printf("%-28s skipped\n", printable(frame.left.empty() ? frame.right : frame.left).c_str());
     return;
   }
-  const auto measured = measured_points(frame);
+  const auto measured = measured_points_of_pair(frame);
   std::printf("%-28s %9lld %8lld", printable(frame.left).c_str(), static_cast<long long>(measured),
               static_cast<long long>(summary.points - measured));
   if (measured > 0)
@@ -49,7 +49,7 @@ void print_pairs(const StereoSummary& summary, bool all) {
       std::printf("... %zu more in run.json\n", count - kShortTable);
       i = count - 1;
     }
-    print_pair(summary, summary.frames[i]);
+    print_measured_pair(summary, summary.frames[i]);
   }
 }
 
@@ -107,7 +107,7 @@ void print_correction(const StereoSummary& summary) {
       c.epipolar_after_px);
 }
 
-void print_was_complete(const StereoJob& job, const StereoSummary& summary) {
+void print_stereo_was_complete(const StereoJob& job, const StereoSummary& summary) {
   const std::string number = summary.frames.empty() ? "" : std::to_string(summary.frames.size()) + " ";
   std::printf("%s holds all %spairs: ", printable(job.track.output.string()).c_str(), number.c_str());
   if (summary.frames_drawn == 0)
@@ -119,7 +119,7 @@ void print_was_complete(const StereoJob& job, const StereoSummary& summary) {
 }  // namespace
 
 void print_summary(const StereoJob& job, const StereoSummary& summary, bool all_pairs) {
-  if (summary.was_complete) return print_was_complete(job, summary);
+  if (summary.was_complete) return print_stereo_was_complete(job, summary);
   std::printf("References  %s and %s, %d x %d px\n", printable(summary.frames.front().left).c_str(),
               printable(summary.frames.front().right).c_str(), summary.image.width, summary.image.height);
   std::printf(
@@ -170,7 +170,7 @@ void print_warnings(const StereoSummary& summary) {
         "dic: warning: the matches of the references lie %.2g px from their epipolar lines (median): the "
         "cameras have moved since their calibration%s, and positions are as uncertain as that.\n",
         reference.epipolar_median, how_it_moved(summary).c_str());
-  if (measured_points(reference) == 0)
+  if (measured_points_of_pair(reference) == 0)
     std::fprintf(stderr, "dic: warning: no point of the left reference was found in the right one.\n");
 }
 

@@ -27,7 +27,7 @@ OptionText describe(const CLI::Option& option) {
   return text;
 }
 
-void add(const CLI::App& command, const std::string& path, std::vector<CommandText>& tree) {
+void add_command(const CLI::App& command, const std::string& path, std::vector<CommandText>& tree) {
   CommandText text;
   text.path = path;
   text.description = command.get_description();
@@ -36,14 +36,14 @@ void add(const CLI::App& command, const std::string& path, std::vector<CommandTe
     if (!option->get_group().empty()) text.options.push_back(describe(*option));
   text.commands = command.get_subcommands({});
   tree.push_back(text);
-  for (const CLI::App* next : text.commands) add(*next, path + " " + next->get_name(), tree);
+  for (const CLI::App* next : text.commands) add_command(*next, path + " " + next->get_name(), tree);
 }
 
 }  // namespace
 
 std::vector<CommandText> command_tree(const CLI::App& program) {
   std::vector<CommandText> tree;
-  add(program, program.get_name(), tree);
+  add_command(program, program.get_name(), tree);
   return tree;
 }
 

@@ -22,7 +22,7 @@ std::string formatted(const char* format, Values... values) {
   return text.data();
 }
 
-std::string text_in(const Json& json, const char* name) {
+std::string optional_text(const Json& json, const char* name) {
   const Json value = json.value(name, Json());
   if (value.is_null()) return {};
   if (!value.is_string()) throw UsageError(std::string("The page sent a \"") + name + "\" that is no text.");
@@ -31,7 +31,7 @@ std::string text_in(const Json& json, const char* name) {
 
 template <typename Enum>
 Enum choice_in(const Json& json, const char* name) {
-  const std::string text = text_in(json, name);
+  const std::string text = optional_text(json, name);
   const auto value = from_name<Enum>(text);
   if (!value) throw UsageError("A calibration has no such " + std::string(name) + ".");
   return *value;
@@ -45,7 +45,7 @@ Target target_in(const Json& json) {
   target.rows = json.value("rows", 0);
   target.square_mm = json.value("square_mm", 0.0);
   target.marker_mm = json.value("marker_mm", 0.0);
-  if (const std::string dictionary = text_in(json, "dictionary"); !dictionary.empty())
+  if (const std::string dictionary = optional_text(json, "dictionary"); !dictionary.empty())
     target.dictionary = dictionary;
   for (const std::string& problem : target.validate()) throw UsageError(problem);
   return target;
@@ -136,7 +136,7 @@ void write(const std::filesystem::path& /*path*/, std::monostate /*none*/, const
 
 Json CalibrationRun::choose(const Json& asked, const AllowedFolders& folders) {
   const auto open = [&](const char* name) {
-    Chosen chosen{text_in(asked, name), {}};
+    Chosen chosen{optional_text(asked, name), {}};
     if (chosen.arguments.empty()) return chosen;
     check_frames(chosen.arguments, folders);
     chosen.images = NamedImages({chosen.arguments});

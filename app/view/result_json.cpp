@@ -79,7 +79,7 @@ std::vector<std::string> summary_names() {
 }
 
 /// All frames of run.json, also those that could not be measured; without run.json, the frames of the result.
-Json all_frames(const Result& result, const Json& run) {
+Json frames_of_run(const Result& result, const Json& run) {
   const Json listed = member(run, "frames");
   Json frames = Json::array();
   if (listed.is_array()) {
@@ -275,7 +275,7 @@ Json result_json(const Result& result, const TestDescription& description, const
   json["command"] = info.command;
   json["practice"] = practice(result, description, run);
   json["noise_floor"] = noise_rows(run, info.length_unit());
-  json["all_frames"] = all_frames(result, run);
+  json["all_frames"] = frames_of_run(result, run);
   return json;
 }
 

@@ -60,13 +60,13 @@ Look look_of(ImageView image) {
   return visit_scalar(image.type, [&](auto element) { return look_of<decltype(element)>(image); });
 }
 
-std::string text(double value) {
+std::string rounded(double value) {
   char buffer[48];
   std::snprintf(buffer, sizeof buffer, value < 10 ? "%.1f" : "%.0f", value);
   return buffer;
 }
 
-std::string percent(double share) { return text(100 * share) + " %"; }
+std::string percent(double share) { return rounded(100 * share) + " %"; }
 
 /// How the frame differs from the reference; empty if they look alike.
 std::string difference(const Look& reference, const Look& frame) {
@@ -74,11 +74,11 @@ std::string difference(const Look& reference, const Look& frame) {
   if (frame.saturated > kMuchSaturated && frame.saturated > 2 * reference.saturated)
     return percent(frame.saturated) + " of the frame is saturated: less light, or a shorter exposure.";
   if (frame.mean < kDark * reference.mean)
-    return "The frame is dark (mean grey level " + text(frame.mean) + ", in the reference " +
-           text(reference.mean) + "): was the light on, and the exposure the same?";
+    return "The frame is dark (mean grey level " + rounded(frame.mean) + ", in the reference " +
+           rounded(reference.mean) + "): was the light on, and the exposure the same?";
   if (frame.contrast < kBlank * reference.contrast)
-    return "The frame is blank (contrast " + text(frame.contrast) + " grey levels, in the reference " +
-           text(reference.contrast) + "): does it show the specimen?";
+    return "The frame is blank (contrast " + rounded(frame.contrast) + " grey levels, in the reference " +
+           rounded(reference.contrast) + "): does it show the specimen?";
   // Divided by the means, because more light changes detail and mean by the same factor.
   const double detail = frame.detail / reference.detail * reference.mean / frame.mean;
   if (detail < kBlurred)

@@ -73,8 +73,8 @@ std::vector<ImageView> templates_of(ImageView image, const MatchCase& shape) {
 }
 
 /// Compares the matches with the truth. Throws UsageError.
-void judge(const MatchResult& result, const std::vector<ImageView>& templates, ImageView before,
-           const Motion& motion, MatchTiming& timing) {
+void judge_match(const MatchResult& result, const std::vector<ImageView>& templates, ImageView before,
+                 const Motion& motion, MatchTiming& timing) {
   timing.score = 1;
   std::vector<char> is_found(templates.size(), 0);
   for (const Match& found : result.matches) {
@@ -117,7 +117,7 @@ MatchTiming match(const MatchCase& shape, const Options& options, std::stop_toke
   const double first = time_of([&] { result = matcher.find(image, stop); });
 
   MatchTiming timing;
-  judge(result, templates, before, synth.motion, timing);
+  judge_match(result, templates, before, synth.motion, timing);
   timing.seconds =
       time_repeats(one_by_one([&] { return time_of([&] { matcher.find(image, stop); }); }), options, stop);
   timing.seconds.first = first;

@@ -55,7 +55,7 @@ std::vector<Family> families_of(const Report& report) {
   return families;
 }
 
-const Row* find(const Family& family, const std::string& variant, int size) {
+const Row* find_row(const Family& family, const std::string& variant, int size) {
   for (const Row* row : family.rows)
     if (row->task.variant == variant && row->task.shape.ref_h == size) return row;
   return nullptr;
@@ -85,7 +85,7 @@ void keep_best(std::vector<Series>& series) {
 Chart speed_up_over(const std::string& baseline, const Family& family) {
   Chart chart{family.title, "side of the reference [px]", "times faster than " + baseline, {}, 1, {}};
   for (const Row* row : family.rows) {
-    const Row* slow = find(family, baseline, row->task.shape.ref_h);
+    const Row* slow = find_row(family, baseline, row->task.shape.ref_h);
     if (!slow || row->task.variant == baseline) continue;
     series_named(chart, row->task.variant)
         .points.emplace_back(row->task.shape.ref_h, slow->seconds.median / row->seconds.median);

@@ -50,8 +50,8 @@ using Images = std::array<std::array<Image, kFrames>, 2>;
 std::size_t shown_at(int pair) { return pair % 4 == 3 ? 0 : pair % 4 == 1 ? 2 : 1; }
 
 /// Sets the rate of a stream of pairs, which go to and fro over the images.
-void time_stream(const StereoOptions& options, const CameraRig& rig, const Images& images, const Roi& roi,
-                 int pairs, StereoTiming& timing, const std::stop_token& stop) {
+void time_stereo_stream(const StereoOptions& options, const CameraRig& rig, const Images& images,
+                        const Roi& roi, int pairs, StereoTiming& timing, const std::stop_token& stop) {
   constexpr int kWarmUp = 4;  // number of pairs until all memory is allocated
   int measured = 0;
   StereoStream stream(options, rig, images[0][0], images[1][0], roi, [&](const StereoFrame& frame) {
@@ -78,7 +78,7 @@ void time_stream(const StereoOptions& options, const CameraRig& rig, const Image
 }
 
 /// Sets the errors of the last pair.
-void judge(const StereoScene& scene, int frame, const Field& field, StereoTiming& timing) {
+void judge_pair(const StereoScene& scene, int frame, const Field& field, StereoTiming& timing) {
   const Grid& grid = field.grid();
   double z = 0, w = 0;
   timing.measured = 0;
@@ -127,14 +127,14 @@ StereoTiming stereo(const StereoCase& shape, const std::stop_token& stop) {
     one_camera.push_back(seconds_since(start) / kPairs);
     timing.device = tracker.device();
     timing.points = tracker.grid().points();
-    if (repeat == 0) judge(scene, 1, moved.field, timing);
+    if (repeat == 0) judge_pair(scene, 1, moved.field, timing);
   }
   timing.reference_seconds = median_of(references);
   timing.pair_seconds = median_of(pairs);
   timing.one_camera_seconds = median_of(one_camera);
   const int streamed =
       shape.stream > 0 ? shape.stream : std::clamp(static_cast<int>(2 / timing.pair_seconds), 4, 200);
-  time_stream(options, synth.rig, images, roi, streamed, timing, stop);
+  time_stereo_stream(options, synth.rig, images, roi, streamed, timing, stop);
   return timing;
 }
 

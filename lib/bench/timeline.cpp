@@ -47,7 +47,7 @@ const StageSpan* find(const FrameSummary& frame, const std::string& stage) {
 }
 
 /// Some frames around the middle of the run.
-Window middle_of(const std::vector<FrameSummary>& frames) {
+Window middle_window(const std::vector<FrameSummary>& frames) {
   std::vector<Time> written;
   for (const FrameSummary& frame : frames)
     if (const StageSpan* write = find(frame, "write")) written.push_back(write->end);
@@ -176,7 +176,7 @@ void check_timeline(std::int64_t frames) {
 
 void write_timeline(const std::filesystem::path& path, const std::vector<FrameSummary>& frames,
                     const std::string& title) {
-  Drawing(frames, middle_of(frames)).write(path, title);
+  Drawing(frames, middle_window(frames)).write(path, title);
 }
 
 }  // namespace dic::bench

@@ -29,8 +29,8 @@ std::size_t to_and_fro(std::size_t frame, std::size_t last) {
 }
 
 /// Tracks all frames once. Returns the seconds from the reference to the last result.
-double run_once(const ImagesCase& shape, const std::vector<Image>& images, const Roi& roi,
-                const std::stop_token& stop, ImagesTiming& timing) {
+double track_once(const ImagesCase& shape, const std::vector<Image>& images, const Roi& roi,
+                  const std::stop_token& stop, ImagesTiming& timing) {
   timing.by_status = {};
   const auto start = std::chrono::steady_clock::now();
   TrackStream stream(shape.options, images.front(), roi, [&](const FrameResult& result) {
@@ -53,7 +53,7 @@ ImagesTiming time_images(const ImagesCase& shape, const std::vector<Image>& imag
   timing.frames = shape.frames > 0 ? shape.frames : static_cast<int>(images.size()) - 1;
   std::vector<double> seconds;
   for (int repeat = 0; repeat < shape.repeats; ++repeat)
-    seconds.push_back(run_once(shape, images, roi, stop, timing));
+    seconds.push_back(track_once(shape, images, roi, stop, timing));
   timing.seconds = median_of(seconds);
   return timing;
 }

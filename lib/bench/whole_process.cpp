@@ -44,7 +44,7 @@ class SpawnSettings {
   posix_spawn_file_actions_t files{};
 };
 
-double seconds_of(const timeval& time) {
+double seconds_in(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
@@ -56,7 +56,7 @@ std::string last_line(const std::filesystem::path& file) {
   return last;
 }
 
-std::string text_of(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
+std::string command_line(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
   std::string text = program.string();
   for (const std::string& argument : arguments) text += " " + argument;
   return text;
@@ -82,9 +82,9 @@ ProcessTime time_process(const std::filesystem::path& program, const std::vector
   rusage used{};
   while (wait4(child, &status, 0, &used) < 0)
     if (errno != EINTR) throw UsageError("Cannot wait for " + program.string() + ".");
-  const ProcessTime time{seconds_since(start), seconds_of(used.ru_utime) + seconds_of(used.ru_stime)};
+  const ProcessTime time{seconds_since(start), seconds_in(used.ru_utime) + seconds_in(used.ru_stime)};
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw UsageError(text_of(program, arguments) + " failed: " + last_line(folder.path / "stderr"));
+    throw UsageError(command_line(program, arguments) + " failed: " + last_line(folder.path / "stderr"));
   return time;
 }
 

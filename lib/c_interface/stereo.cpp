@@ -70,7 +70,7 @@ ImageView view_of(const dic_image* image, const char* name) {
   return c_interface::view_of(given.pixels, given.type, given.width, given.height, given.row_bytes);
 }
 
-dic_result* owned(const StereoFrame& frame, std::int64_t index) {
+dic_result* owned_pair(const StereoFrame& frame, std::int64_t index) {
   FrameResult result;
   result.field = frame.field;
   result.index = index;
@@ -102,7 +102,7 @@ dic_status dic_stereo_reference(const dic_stereo* stereo, dic_result** result) {
   return guarded([&] {
     dic_result*& out = checked(result, "result");
     out = nullptr;
-    out = owned(checked(stereo, "stereo").tracker.reference(), 0);
+    out = owned_pair(checked(stereo, "stereo").tracker.reference(), 0);
   });
 }
 
@@ -113,7 +113,7 @@ dic_status dic_stereo_track(dic_stereo* stereo, const dic_image* left, const dic
     out = nullptr;
     dic_stereo& self = checked(stereo, "stereo");
     const StereoFrame frame = self.tracker.track(view_of(left, "left"), view_of(right, "right"));
-    out = owned(frame, ++self.pairs);
+    out = owned_pair(frame, ++self.pairs);
     self.epipolar_median = frame.epipolar_median, self.epipolar_sd = frame.epipolar_sd;
   });
 }

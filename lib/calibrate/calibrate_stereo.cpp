@@ -246,7 +246,7 @@ bool remove_outliers(Bundle& bundle) {
   return removed;
 }
 
-double rms_of(const calibration::BundleView& view) {
+double rms_of_view(const calibration::BundleView& view) {
   auto all = view.images[0]->residuals;
   all.insert(all.end(), view.images[1]->residuals.begin(), view.images[1]->residuals.end());
   return calibration::root_mean_square(all);
@@ -254,20 +254,20 @@ double rms_of(const calibration::BundleView& view) {
 
 /// Takes the pair of the largest residuals out of the bundle if its target seems to have moved between the
 /// two images: its residuals exceed three times the median of all.
-bool leave_out_the_worst(Bundle& bundle, const std::vector<CalibrationImage>& left,
-                         StereoCalibration& result) {
+bool leave_out_the_worst_view(Bundle& bundle, const std::vector<CalibrationImage>& left,
+                              StereoCalibration& result) {
   if (bundle.views.size() <= kLeastPairs) return false;
   std::vector<double> sorted;
-  for (const auto& view : bundle.views) sorted.push_back(rms_of(view));
+  for (const auto& view : bundle.views) sorted.push_back(rms_of_view(view));
   std::ranges::sort(sorted);
   const auto worst =
-      std::ranges::max_element(bundle.views, {}, [](const auto& view) { return rms_of(view); });
-  if (rms_of(*worst) <= 3 * sorted[sorted.size() / 2]) return false;
+      std::ranges::max_element(bundle.views, {}, [](const auto& view) { return rms_of_view(view); });
+  if (rms_of_view(*worst) <= 3 * sorted[sorted.size() / 2]) return false;
   char text[160];
   std::snprintf(text, sizeof text,
                 "It does not fit the other pairs (%.3f px): was the target still, and were both images taken "
                 "at the same time?",
-                rms_of(*worst));
+                rms_of_view(*worst));
   const auto number = static_cast<std::size_t>(worst->images[0] - left.data());
   result.pairs[number].problem = text;
   for (CalibrationImage* image : worst->images)
@@ -394,14 +394,14 @@ BundleFit fit(Bundle& bundle, const std::vector<CalibrationImage>& left, StereoC
   calibration::adjust(bundle);
   bundle.free = all;
   BundleFit found = calibration::adjust(bundle);
-  while (leave_out_the_worst(bundle, left, result)) found = calibration::adjust(bundle);
+  while (leave_out_the_worst_view(bundle, left, result)) found = calibration::adjust(bundle);
   for (int i = 0; i < 3 && remove_outliers(bundle); ++i) found = calibration::adjust(bundle);
   refine_target(bundle, found, result);
   return found;
 }
 
 /// Throws UsageError if the images do not determine the rig.
-void check_determined(const Bundle& bundle, const BundleFit& found, StereoCalibration& result) {
+void check_bundle_determined(const Bundle& bundle, const BundleFit& found, StereoCalibration& result) {
   constexpr double kMost = 0.1, kGood = 0.01;  // of the focal length
   const auto deviation = [&](int side, int k) {
     const int at = side * static_cast<int>(camera::kEstimableParameters) + k;
@@ -606,7 +606,7 @@ StereoCalibration calibrate_stereo(const StereoCalibrationJob& job) {
   for (const std::size_t i : used)
     bundle.views.push_back({{&left.images[i], &right.images[i]}, left.poses[i]});
   const BundleFit found = fit(bundle, left.images, result);
-  check_determined(bundle, found, result);
+  check_bundle_determined(bundle, found, result);
   store(bundle, found, {left.size, right.size}, result);
   if (const auto problems = result.rig.validate(); !problems.empty()) throw UsageError(problems.front());
   std::array<std::vector<const CalibrationImage*>, 2> seen;

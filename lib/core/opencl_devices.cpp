@@ -5,7 +5,7 @@
 namespace dic {
 namespace {
 
-std::string describe(cl_device_id device) {
+std::string describe_device(cl_device_id device) {
   const auto units = core::cl::property<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS);
   const auto bytes = core::cl::property<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE);
   return core::cl::text_property(device, CL_DEVICE_VERSION) + ", " + std::to_string(units) +
@@ -19,7 +19,7 @@ OpenClInfo opencl_info() {
   OpenClInfo info;
   for (const cl_device_id device : core::cl::devices(info.note))
     info.devices.push_back({"opencl:" + std::to_string(info.devices.size()),
-                            core::cl::text_property(device, CL_DEVICE_NAME), describe(device)});
+                            core::cl::text_property(device, CL_DEVICE_NAME), describe_device(device)});
   return info;
 }
 

@@ -27,7 +27,7 @@ constexpr StatusName kStatusNames[] = {
 };
 #undef DIC_STATUS
 
-std::string describe(cl_int status) {
+std::string describe_status(cl_int status) {
   const std::string number = std::to_string(status);
   const auto* known = std::ranges::find(kStatusNames, status, &StatusName::status);
   return known == std::end(kStatusNames) ? "error " + number : std::string(known->name) + ", " + number;
@@ -74,7 +74,7 @@ const Library& library() {
 
 void check(cl_int status, std::string_view what) {
   if (status == CL_SUCCESS) return;
-  throw DeviceError("OpenCL failed in " + std::string(what) + " (" + describe(status) +
+  throw DeviceError("OpenCL failed in " + std::string(what) + " (" + describe_status(status) +
                     "); use --device cpu if this persists.");
 }
 

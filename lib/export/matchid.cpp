@@ -10,7 +10,7 @@
 namespace dic::exporting {
 namespace {
 
-std::string header_row(bool has_mm) {
+std::string matchid_header(bool has_mm) {
   const std::string unit = has_mm ? " [mm]" : " [Pixel]";
   std::string text;
   query::TableRows header(text);
@@ -28,8 +28,8 @@ std::string header_row(bool has_mm) {
   return text;
 }
 
-void append_row(query::TableRows& table, const Selection& selection, const NodeFrame& frame, bool has_mm,
-                std::size_t k) {
+void append_point(query::TableRows& table, const Selection& selection, const NodeFrame& frame, bool has_mm,
+                  std::size_t k) {
   const Grid& grid = selection.result.grid();
   table.cell(std::int64_t{grid.x(static_cast<int>(k % grid.nx))});
   table.cell(std::int64_t{grid.y(static_cast<int>(k / grid.nx))});
@@ -56,12 +56,12 @@ void write_matchid(const std::filesystem::path& folder, const Selection& selecti
     steps.next();
     const NodeFrame frame(selection, selection.frames[f]);
     PendingText file(folder / (stems[f] + ".csv"));
-    file.write(header_row(has_mm));
+    file.write(matchid_header(has_mm));
     io::write_rows(file, std::ssize(nodes), threads,
                    [&](std::int64_t begin, std::int64_t end, std::string& text) {
                      query::TableRows table(text);
                      for (std::int64_t row = begin; row < end; ++row)
-                       append_row(table, selection, frame, has_mm, nodes[row]);
+                       append_point(table, selection, frame, has_mm, nodes[row]);
                    });
     file.commit();
   }

@@ -11,14 +11,14 @@
 namespace dic::exporting {
 namespace {
 
-void append(std::string& row, double value) {
+void append_value(std::string& row, double value) {
   char number[40];
   const auto end = std::to_chars(number, number + sizeof number, value, std::chars_format::general, 10).ptr;
   row.append("; ").append(number, end);
 }
 
 /// A value in the header that crackpy reads as a number: "# time : value_element : 2.5".
-std::string header(const Selection& selection, std::size_t f, const std::string& stem) {
+std::string nodemap_header(const Selection& selection, std::size_t f, const std::string& stem) {
   const ResultInfo& info = selection.result.info();
   const bool in_space = is_surface(selection.result);
   const std::string unit = in_space ? "mm" : info.length_unit();
@@ -61,13 +61,13 @@ class Motions {
 };
 
 /// Appends the row of a node, unless it has no strain.
-void append_row(std::string& text, const NodeFrame& frame, const Motions& motions, std::size_t k) {
+void append_node(std::string& text, const NodeFrame& frame, const Motions& motions, std::size_t k) {
   const double exx = frame.exx[k], eyy = frame.eyy[k], exy = -frame.exy[k];
   if (!frame.is_ok(k) || std::isnan(exx)) return;
   const double von_mises = std::sqrt(exx * exx + eyy * eyy - exx * eyy + 3 * exy * exy);
   text += std::to_string(k + 1);
-  for (const double value : motions.at(k)) append(text, value);
-  for (const double value : {100 * exx, 100 * eyy, exy, 100 * von_mises}) append(text, value);
+  for (const double value : motions.at(k)) append_value(text, value);
+  for (const double value : {100 * exx, 100 * eyy, exy, 100 * von_mises}) append_value(text, value);
   text += '\n';
 }
 
@@ -84,11 +84,11 @@ void write_nodemaps(const std::filesystem::path& folder, const Selection& select
     const NodeFrame frame(selection, selection.frames[f]);
     const Motions motions(selection, selection.frames[f]);
     PendingText file(folder / (stems[f] + ".txt"));
-    file.write(header(selection, f, stems[f]));
+    file.write(nodemap_header(selection, f, stems[f]));
     io::write_rows(file, std::ssize(nodes), threads,
                    [&](std::int64_t begin, std::int64_t end, std::string& text) {
                      for (std::int64_t row = begin; row < end; ++row)
-                       append_row(text, frame, motions, nodes[row]);
+                       append_node(text, frame, motions, nodes[row]);
                    });
     file.commit();
   }

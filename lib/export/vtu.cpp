@@ -55,8 +55,8 @@ std::string escaped(const std::string& text) {
 }
 
 template <typename T>
-void write_array(PendingText& file, const std::string& name, const std::vector<T>& values,
-                 int components = 1) {
+void write_data_array(PendingText& file, const std::string& name, const std::vector<T>& values,
+                      int components = 1) {
   std::vector<unsigned char> bytes(sizeof(std::uint64_t) + values.size() * sizeof(T));
   const std::uint64_t size = values.size() * sizeof(T);
   std::memcpy(bytes.data(), &size, sizeof size);
@@ -84,14 +84,14 @@ void write_values(PendingText& file, const Selection& selection, const Mesh& mes
   for (const ResultArray& array : selection.arrays)
     visit_scalar(array.type, [&]<typename T>(T) {
       if constexpr (!std::is_same_v<T, std::uint16_t>) {  // a type that no array has
-        write_array(file, array.name, values_at<T>(result, array.name, frame, mesh.nodes));
+        write_data_array(file, array.name, values_at<T>(result, array.name, frame, mesh.nodes));
       }
     });
-  write_array(file, "displacement", displacements_of(result, frame, mesh), 3);
+  write_data_array(file, "displacement", displacements_of(result, frame, mesh), 3);
 }
 
-void write_frame(const std::filesystem::path& path, const Selection& selection, const Mesh& mesh,
-                 std::size_t f, double time) {
+void write_mesh(const std::filesystem::path& path, const Selection& selection, const Mesh& mesh,
+                std::size_t f, double time) {
   std::vector<std::int64_t> offsets;
   for (std::size_t square = 1; square <= mesh.squares(); ++square)
     offsets.push_back(static_cast<std::int64_t>(4 * square));
@@ -107,11 +107,11 @@ void write_frame(const std::filesystem::path& path, const Selection& selection, 
       "\">\n<PointData>\n");
   write_values(file, selection, mesh, selection.frames[f]);
   file.write("</PointData>\n<Points>\n");
-  write_array(file, "Points", mesh.points, 3);
+  write_data_array(file, "Points", mesh.points, 3);
   file.write("</Points>\n<Cells>\n");
-  write_array(file, "connectivity", mesh.connectivity);
-  write_array(file, "offsets", offsets);
-  write_array(file, "types", std::vector<std::uint8_t>(mesh.squares(), kQuad));
+  write_data_array(file, "connectivity", mesh.connectivity);
+  write_data_array(file, "offsets", offsets);
+  write_data_array(file, "types", std::vector<std::uint8_t>(mesh.squares(), kQuad));
   file.write("</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n");
   file.commit();
 }
@@ -132,7 +132,7 @@ void write_vtu(const std::filesystem::path& path, const Selection& selection, St
   for (std::size_t f = 0; f < selection.frames.size(); ++f) {
     steps.next();
     if (f == 0 || moves) mesh = mesh_of(selection, selection.frames[f]);
-    write_frame(folder / (stems[f] + ".vtu"), selection, mesh, f, times[f]);
+    write_mesh(folder / (stems[f] + ".vtu"), selection, mesh, f, times[f]);
     collection += "<DataSet timestep=\"" + core::number_text(times[f]) + "\" part=\"0\" file=\"" +
                   escaped(folder.filename().string() + "/" + stems[f]) + ".vtu\"/>\n";
   }

@@ -44,7 +44,7 @@ std::string lower_case(std::string_view text) {
 
 /// The number that a text begins with; 0 if it begins with none.
 template <typename T>
-T number(std::string_view text) {
+T number_in(std::string_view text) {
   T value{};
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
@@ -93,17 +93,17 @@ class Description {
 MrawHeader parse(std::string_view text) {
   const Description description(text);
   MrawHeader header;
-  header.frames = number<std::int64_t>(description.get("Total Frame", {"frameInfo", "totalFrame"}));
-  header.step = std::max(1.0, number<double>(description.get("Save Step", {"frameInfo", "skipFrame"})));
-  header.width = number<int>(description.get("Image Width", {"imageDataInfo", "resolution", "width"}));
-  header.height = number<int>(description.get("Image Height", {"imageDataInfo", "resolution", "height"}));
-  header.bits = number<int>(description.get("Color Bit", {"imageDataInfo", "colorInfo", "bit"}));
+  header.frames = number_in<std::int64_t>(description.get("Total Frame", {"frameInfo", "totalFrame"}));
+  header.step = std::max(1.0, number_in<double>(description.get("Save Step", {"frameInfo", "skipFrame"})));
+  header.width = number_in<int>(description.get("Image Width", {"imageDataInfo", "resolution", "width"}));
+  header.height = number_in<int>(description.get("Image Height", {"imageDataInfo", "resolution", "height"}));
+  header.bits = number_in<int>(description.get("Color Bit", {"imageDataInfo", "colorInfo", "bit"}));
   header.effective_bits =
-      number<int>(description.get("EffectiveBit Depth", {"imageDataInfo", "effectiveBit", "depth"}));
+      number_in<int>(description.get("EffectiveBit Depth", {"imageDataInfo", "effectiveBit", "depth"}));
   header.is_left_justified =
       lower_case(description.get("EffectiveBit Side", {"imageDataInfo", "effectiveBit", "side"})) == "higher";
   header.frames_per_second =
-      number<double>(description.get("Record Rate(fps)", {"recordInfo", "recordRate"}));
+      number_in<double>(description.get("Record Rate(fps)", {"recordInfo", "recordRate"}));
   header.format = lower_case(description.get("File Format", {"imageFileInfo", "fileFormat"}));
   return header;
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kSignature = 8;
 constexpr std::size_t kFrame = 12;  // bytes around a chunk's data: length and type before, CRC behind
 
-std::uint32_t big_endian(const std::uint8_t* p) {
+std::uint32_t big_endian_at(const std::uint8_t* p) {
   return std::uint32_t{p[0]} << 24 | std::uint32_t{p[1]} << 16 | std::uint32_t{p[2]} << 8 | p[3];
 }
 
@@ -56,9 +56,10 @@ Header read_header(std::span<const std::uint8_t> bytes) {
   if (bytes.size() < kSignature + kFrame + kLength) throw damaged("PNG", "it ends before its last chunk");
   const std::uint8_t* chunk = bytes.data() + kSignature;
   if (std::memcmp(chunk + 4, "IHDR", 4) != 0) throw damaged("PNG", "its header is not at the start");
-  if (big_endian(chunk) != kLength) throw damaged("PNG", "its header has a wrong length");
+  if (big_endian_at(chunk) != kLength) throw damaged("PNG", "its header has a wrong length");
   const std::uint8_t* data = chunk + 8;
-  const Header header{big_endian(data), big_endian(data + 4), data[8], data[9], data[10], data[11], data[12]};
+  const Header header{
+      big_endian_at(data), big_endian_at(data + 4), data[8], data[9], data[10], data[11], data[12]};
   check_size(header.width, header.height);
   check_plausible(header.width, header.height, bytes.size());
   return header;
@@ -76,10 +77,10 @@ class Chunks {
     for (bool last = false; !last;) {
       if (bytes_.size() - at < kFrame) throw damaged("PNG", "it ends before its last chunk");
       const std::span chunk = bytes_.subspan(at);
-      const std::uint32_t length = big_endian(chunk.data());
+      const std::uint32_t length = big_endian_at(chunk.data());
       if (length > chunk.size() - kFrame) throw damaged("PNG", "it ends inside its image data");
       const std::string_view type(reinterpret_cast<const char*>(chunk.data()) + 4, 4);
-      if (libdeflate_crc32(0, chunk.data() + 4, length + 4) != big_endian(chunk.data() + 8 + length))
+      if (libdeflate_crc32(0, chunk.data() + 4, length + 4) != big_endian_at(chunk.data() + 8 + length))
         throw damaged("PNG", "a checksum is wrong");
       if ((type == "IHDR") != (at == kSignature)) throw damaged("PNG", "its header is not at the start");
       last = type == "IEND";

@@ -21,7 +21,7 @@ herr_t refuse_other_files(const char*, const char*, const char*, const char*, un
   return -1;
 }
 
-Shape shape_of(hid_t space) {
+Shape shape_of_space(hid_t space) {
   const int dimensions = H5Sget_simple_extent_ndims(space);
   if (dimensions <= 0) return {};
   std::vector<hsize_t> shape(static_cast<std::size_t>(dimensions));
@@ -136,7 +136,7 @@ std::unique_ptr<InputFile> InputFile::open_part(const fs::path& file) const {
 
 Shape InputFile::shape(const std::string& name) const {
   const SilentErrors silent;
-  return shape_of(Handle(H5Dget_space(open_dataset(name)), H5Sclose));
+  return shape_of_space(Handle(H5Dget_space(open_dataset(name)), H5Sclose));
 }
 
 bool InputFile::is_floating(const std::string& name) const {
@@ -167,7 +167,7 @@ void InputFile::read_block(const std::string& name, const Shape& start, const Sh
   const Handle dataset = open_dataset(name);
   const Handle stored(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose);
   if (!is_number(stored)) fail(name + " holds no numbers");
-  const Shape all = shape_of(space);
+  const Shape all = shape_of_space(space);
   bool fits = all.size() == start.size() && all.size() == count.size();
   for (std::size_t k = 0; fits && k < all.size(); ++k)
     fits = start[k] <= all[k] && count[k] <= all[k] - start[k];
@@ -187,7 +187,7 @@ std::vector<std::string> InputFile::texts(const std::string& name) const {
   const SilentErrors silent;
   const Handle dataset = open_dataset(name);
   const Handle type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose);
-  elements(name, shape_of(space));
+  elements(name, shape_of_space(space));
   const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
   if (H5Tis_variable_str(type) > 0 && H5Pget_layout(creation) == H5D_VIRTUAL)
     fail("the text of " + name + " lies in another file");

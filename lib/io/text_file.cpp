@@ -18,7 +18,7 @@ constexpr std::uintmax_t kMostBytes = std::uintmax_t{256} << 20;
   throw FileError("'" + path.string() + "' cannot be read: " + why + ".");
 }
 
-std::string read_bytes(const fs::path& path) {
+std::string read_whole_file(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) refuse(path, "there is no such file; check its name");
@@ -101,7 +101,7 @@ std::string from_windows_1252(std::string_view bytes) {
 
 }  // namespace
 
-std::string read_text_file(const fs::path& path) { return decoded_text(read_bytes(path), path); }
+std::string read_text_file(const fs::path& path) { return decoded_text(read_whole_file(path), path); }
 
 std::string decoded_text(std::string bytes, const fs::path& path) {
   std::string text = std::move(bytes);

@@ -16,7 +16,7 @@ namespace {
 }
 
 template <typename Number>
-Number number(const std::string& name, const std::string& what, const std::string& text) {
+Number parsed_number(const std::string& name, const std::string& what, const std::string& text) {
   const std::optional<Number> value = core::parse_number<Number>(text);
   if (!value) refuse(name, what, text);
   return *value;
@@ -24,7 +24,7 @@ Number number(const std::string& name, const std::string& what, const std::strin
 
 /// A number, or no value for 0 where the camera decides.
 std::optional<double> number_or_none(const std::string& name, const std::string& text) {
-  const auto value = number<double>(name, "a number", text);
+  const auto value = parsed_number<double>(name, "a number", text);
   return value == 0 ? std::nullopt : std::optional(value);
 }
 
@@ -64,14 +64,14 @@ void set_drop(LiveOptions& live, const std::string& text) {
 void set_lost(LiveOptions& live, const std::string& text) {
   const std::string wait = "wait=", what = "stop or wait=SECONDS";
   if (text != "stop" && !text.starts_with(wait)) refuse("lost", what, text);
-  live.wait_for_camera = text == "stop" ? 0 : number<double>("lost", what, text.substr(wait.size()));
+  live.wait_for_camera = text == "stop" ? 0 : parsed_number<double>("lost", what, text.substr(wait.size()));
 }
 
 void set_until(LiveOptions& live, const std::string& text) {
   const std::string what = "a number of results, as 500, or a time, as 60s";
   const bool is_time = text.ends_with('s');
-  live.until_seconds = is_time ? number<double>("until", what, text.substr(0, text.size() - 1)) : 0;
-  live.until_frames = is_time ? 0 : number<int>("until", what, text);
+  live.until_seconds = is_time ? parsed_number<double>("until", what, text.substr(0, text.size() - 1)) : 0;
+  live.until_frames = is_time ? 0 : parsed_number<int>("until", what, text);
 }
 
 bool is_true(const std::string& name, const std::string& text) {
@@ -121,20 +121,22 @@ constexpr Option kOptions[] = {
                const std::string& text) { live.settings.frame_rate = number_or_none("fps", text); }},
     {"exposure",
      [](LiveOptions& live, const std::string& text) {
-       live.settings.exposure = number<double>("exposure", "a number of us", text);
+       live.settings.exposure = parsed_number<double>("exposure", "a number of us", text);
      }},
-    {"gain", [](LiveOptions& live,
-                const std::string& text) { live.settings.gain = number<double>("gain", "a number", text); }},
+    {"gain",
+     [](LiveOptions& live, const std::string& text) {
+       live.settings.gain = parsed_number<double>("gain", "a number", text);
+     }},
     {"trigger", [](LiveOptions& live, const std::string& text) { live.settings.trigger = text; }},
     {"buffers",
      [](LiveOptions& live, const std::string& text) {
-       live.settings.buffers = number<int>("buffers", "a whole number", text);
+       live.settings.buffers = parsed_number<int>("buffers", "a whole number", text);
      }},
     {"drop", set_drop},
     {"record", [](LiveOptions& live, const std::string& text) { live.record = text; }},
     {"udp", [](LiveOptions& live, const std::string& text) { live.udp = text; }},
-    {"tcp",
-     [](LiveOptions& live, const std::string& text) { live.tcp = number<int>("tcp", "a port", text); }},
+    {"tcp", [](LiveOptions& live,
+               const std::string& text) { live.tcp = parsed_number<int>("tcp", "a port", text); }},
     {"lost", set_lost},
     {"until", set_until},
     {"extensometer", add_extensometer},

@@ -24,7 +24,7 @@ draw::Series series_of(std::string name, const std::vector<double>& x, const std
 }
 
 /// "extensometer 1", "area 1 exx".
-std::string name_of(std::string kind, std::size_t index, std::string_view quantity = {}) {
+std::string label_of(std::string kind, std::size_t index, std::string_view quantity = {}) {
   std::string name = std::move(kind) + ' ' + std::to_string(index + 1);
   if (!quantity.empty()) (name += ' ') += quantity;
   return name;
@@ -74,16 +74,16 @@ class Picture {
     chart_.x_label = "engineering strain";
     chart_.y_label = stresses.empty() ? history_.load_name + " [" + history_.load_unit + "]" : "stress [MPa]";
     for (std::size_t k = 0; k < history_.request.extensometers.size(); ++k)
-      chart_.series.push_back(series_of(name_of("extensometer", k), over_frames([k](const ProbeFrame& frame) {
-                                          return frame.extensometers[k].strain;
-                                        }),
-                                        stresses.empty() ? history_.loads : stresses));
+      chart_.series.push_back(
+          series_of(label_of("extensometer", k),
+                    over_frames([k](const ProbeFrame& frame) { return frame.extensometers[k].strain; }),
+                    stresses.empty() ? history_.loads : stresses));
   }
 
   void add_extensometers() {
     chart_.y_label = "engineering strain";
     for (std::size_t k = 0; k < history_.request.extensometers.size(); ++k)
-      add_over_time(name_of("extensometer", k),
+      add_over_time(label_of("extensometer", k),
                     [k](const ProbeFrame& frame) { return frame.extensometers[k].strain; });
   }
 
@@ -91,7 +91,7 @@ class Picture {
     chart_.y_label = "mean strain (" + history_.strain_measure + ")";
     for (std::size_t k = 0; k < history_.request.areas.size(); ++k)
       for (const FieldArray& array : kNormalStrains)
-        add_over_time(name_of("area", k, array.name),
+        add_over_time(label_of("area", k, array.name),
                       [&, k](const ProbeFrame& frame) { return frame.areas[k].mean[array.name]; });
   }
 
@@ -99,7 +99,7 @@ class Picture {
     chart_.y_label = "displacement [" + history_.extensometer_unit() + "]";
     for (std::size_t k = 0; k < history_.request.points.size(); ++k)
       for (const FieldArray& array : history_.displacements())
-        add_over_time(name_of("point", k, array.name),
+        add_over_time(label_of("point", k, array.name),
                       [&, k](const ProbeFrame& frame) { return frame.points[k].values[array.name]; });
   }
 

@@ -9,7 +9,7 @@
 namespace dic::run {
 namespace {
 
-std::string describe(ImageView image) {
+std::string size_and_type(ImageView image) {
   return std::to_string(image.width) + "x" + std::to_string(image.height) + " px of type " +
          std::string(to_string(image.type));
 }
@@ -19,7 +19,7 @@ std::string mismatch(const SourceFrame& frame, ImageView reference) {
   if (!frame.error.empty()) return frame.error;
   const ImageView current = frame.image;
   if (current.size() == reference.size() && current.type == reference.type) return "";
-  return frame.name + " is " + describe(current) + ", the reference " + describe(reference) +
+  return frame.name + " is " + size_and_type(current) + ", the reference " + size_and_type(reference) +
          ": frames of one run share size and bit depth; leave it out or convert it.";
 }
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Writes a name as one line of a list, since frames may be named with a newline.
-std::string line_of(const std::string& name) {
+std::string line_of_name(const std::string& name) {
   std::string line;
   for (const char c : name) line += c == '\\' ? "\\\\" : c == '\n' ? "\\n" : std::string(1, c);
   return line + '\n';
@@ -121,13 +121,14 @@ std::set<std::string> read_names(const fs::path& list, const fs::path& folder) {
 
 void write_names(const fs::path& list, const std::set<std::string>& names) {
   std::string lines;
-  for (const std::string& name : names) lines += line_of(name);
+  for (const std::string& name : names) lines += line_of_name(name);
   write_text_file(list, lines);
 }
 
 void append_name(const fs::path& list, const std::string& name) {
   const int file = ::open(list.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
-  const bool is_written = file >= 0 && append(file, (ends_with_a_line(file) ? "" : "\n") + line_of(name));
+  const bool is_written =
+      file >= 0 && append(file, (ends_with_a_line(file) ? "" : "\n") + line_of_name(name));
   const int reason = errno;
   if (file >= 0) ::close(file);
   if (!is_written) throw_cannot_write(list, reason);

@@ -25,7 +25,7 @@ void add_stereo_options(Json& json, const StereoJob& job) {
   json["correct_rig"] = job.options.correct_rig;
 }
 
-Json settings(const StereoJob& job) {
+Json stereo_settings(const StereoJob& job) {
   Json json = Json::parse(settings_json(job.track));
   json["left"] = json["frames"];
   json["right"] = job.right;
@@ -66,7 +66,7 @@ Json motion_json(const RigidMotion& motion) {
           {"points", motion.points}};
 }
 
-Json describe(const StereoFrameSummary& frame) {
+Json describe_pair(const StereoFrameSummary& frame) {
   Json json;
   json["file"] = frame.left;
   json["right_file"] = frame.right;
@@ -110,7 +110,7 @@ RigidMotion motion_of(const Json& json) {
 
 }  // namespace
 
-std::string stereo_settings_json(const StereoJob& job) { return dump(settings(job), -1); }
+std::string stereo_settings_json(const StereoJob& job) { return dump(stereo_settings(job), -1); }
 
 std::string stereo_resume_settings(const StereoJob& job, const CameraRig& rig) {
   Json json = Json::parse(resume_settings(job.track));
@@ -120,7 +120,7 @@ std::string stereo_resume_settings(const StereoJob& job, const CameraRig& rig) {
   return dump(json, -1);
 }
 
-std::string frame_json(const StereoFrameSummary& frame) { return dump(describe(frame), -1); }
+std::string frame_json(const StereoFrameSummary& frame) { return dump(describe_pair(frame), -1); }
 
 StereoFrameSummary stereo_frame_from_json(const std::string& text) {
   const Json json = Json::parse(text);
@@ -156,7 +156,7 @@ std::string stereo_run_json(const StereoJob& job, const StereoSummary& summary, 
   json["command"] = job.track.command;
   json["date"] = summary.date;
   json["host"] = summary.host;
-  json["settings"] = settings(job);
+  json["settings"] = stereo_settings(job);
   json["chosen"] = {{"prefilter", summary.options.prefilter.value_or(0)},
                     {"subset", summary.options.refine.subset},
                     {"order_between_cameras", summary.order_between_cameras}};
@@ -185,7 +185,7 @@ std::string stereo_run_json(const StereoJob& job, const StereoSummary& summary, 
                      {"total", s.total}};
   json["frames"] = Json::array();
   if (state != RunState::running)  // while the run lasts, frames are only counted
-    for (const StereoFrameSummary& frame : summary.frames) json["frames"].push_back(describe(frame));
+    for (const StereoFrameSummary& frame : summary.frames) json["frames"].push_back(describe_pair(frame));
   return dump(json, 2) + "\n";
 }
 

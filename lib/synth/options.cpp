@@ -6,7 +6,7 @@
 namespace dic {
 namespace {
 
-bool finite(const Motion& m) {
+bool finite_motion(const Motion& m) {
   const double sum = m.u + m.v + m.ux + m.uy + m.vx + m.vy + m.angle_deg + m.cx + m.cy + m.amplitude +
                      m.period_min + m.period_max + m.width + m.crack_y + m.slip + m.length + m.radius;
   const auto good = [](const Motion::Body& b) {
@@ -36,7 +36,7 @@ std::string impossible(const Motion& m, double amount) {
 
 void add_motion_problems(const SynthOptions& o, std::vector<std::string>& problems) {
   const Motion& m = o.motion;
-  if (!finite(m))
+  if (!finite_motion(m))
     problems.push_back("Every number of the motion must be finite, and the radius of a body positive.");
   const bool periodic = m.kind == MotionKind::star || m.kind == MotionKind::chirp;
   if (periodic && !(m.period_min > 0 && m.period_max >= m.period_min && m.width >= 2))

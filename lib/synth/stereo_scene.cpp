@@ -293,7 +293,7 @@ StereoTruth StereoScene::Impl::truth(int i, double x, double y) const {
 
 namespace {
 
-StereoSynthOptions checked(const StereoSynthOptions& options) {
+StereoSynthOptions checked_scene(const StereoSynthOptions& options) {
   const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());
   return options;
@@ -307,7 +307,7 @@ void require_frame(int i, std::size_t frames) {
 }  // namespace
 
 StereoScene::StereoScene(const StereoSynthOptions& options)
-    : impl_(std::make_unique<Impl>(checked(options))) {}
+    : impl_(std::make_unique<Impl>(checked_scene(options))) {}
 StereoScene::~StereoScene() = default;
 StereoScene::StereoScene(StereoScene&&) noexcept = default;
 StereoScene& StereoScene::operator=(StereoScene&&) noexcept = default;

@@ -58,7 +58,7 @@ class CudaBackend final : public Backend {
   DeviceSeconds seconds_;
 };
 
-std::unique_ptr<Backend> open(std::span<const int> ordinals, core::ThreadPool&) {
+std::unique_ptr<Backend> open_cuda(std::span<const int> ordinals, core::ThreadPool&) {
   std::vector<kernels::Device> devices;
   for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
   if (ordinals.empty()) devices = kernels::find_devices();
@@ -67,6 +67,8 @@ std::unique_ptr<Backend> open(std::span<const int> ordinals, core::ThreadPool&) 
 
 }  // namespace
 
-BackendEntry cuda_backend() { return {"cuda", cuda::variants, cuda::unsupported_reason, cuda::plan, open}; }
+BackendEntry cuda_backend() {
+  return {"cuda", cuda::variants, cuda::unsupported_reason, cuda::plan, open_cuda};
+}
 
 }  // namespace dic::correlate

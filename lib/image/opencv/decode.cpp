@@ -51,7 +51,7 @@ class ImageAllocator : public cv::MatAllocator {
 
 /// Decodes the bytes, and frees them on return.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
-void decode(std::vector<std::uint8_t> bytes, cv::Mat& image) {
+void decode_by_opencv(std::vector<std::uint8_t> bytes, cv::Mat& image) {
   const QuietCerr quiet;
   try {
     cv::imdecode(bytes, cv::IMREAD_UNCHANGED, &image);
@@ -104,7 +104,7 @@ Image decode_with_opencv(std::vector<std::uint8_t> bytes, Content content) {
   ImageAllocator allocator(bytes.size());
   cv::Mat image;
   image.allocator = &allocator;
-  decode(std::move(bytes), image);
+  decode_by_opencv(std::move(bytes), image);
   if (content == Content::alpha) return alpha_of(image);
   return image.channels() == 1 ? std::move(allocator.image) : grey_from_bgr(image);
 }

@@ -26,7 +26,7 @@ std::array<std::uint8_t, kSize> bytes_at(const RawFile& file, std::uint64_t offs
   return bytes;
 }
 
-std::string_view text_of(std::span<const std::uint8_t> bytes) {
+std::string_view characters_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -45,7 +45,7 @@ void for_each_box(const RawFile& file, Range part, const std::function<void(std:
     if (size == 1) size = big_endian(std::span(head).subspan(8)), skipped = kLongHead;
     if (size == 0) size = part.end - part.begin;
     if (size < skipped || size > part.end - part.begin) return;
-    use(text_of(std::span(head).subspan(4, 4)), {part.begin + skipped, part.begin + size});
+    use(characters_of(std::span(head).subspan(4, 4)), {part.begin + skipped, part.begin + size});
     part.begin += size;
   }
 }
@@ -203,7 +203,7 @@ class Fragments {
 
 void read_media(const RawFile& file, Range media, Track& track) {
   for_each_box(file, media, [&](std::string_view type, Range box) {
-    if (type == "hdlr") track.has_pictures |= text_of(bytes_at<4>(file, box.begin + 8)) == "vide";
+    if (type == "hdlr") track.has_pictures |= characters_of(bytes_at<4>(file, box.begin + 8)) == "vide";
     if (type == "mdhd") {
       const bool has_long_times = bytes_at<1>(file, box.begin)[0] == 1;
       track.ticks_per_second = big_endian(bytes_at<4>(file, box.begin + (has_long_times ? 20 : 12)));
@@ -275,8 +275,8 @@ void count_chunks(const RawFile& file, Range part, AviChunks& found) {
   constexpr std::uint64_t kHead = 8, kListHead = 12;
   while (part.begin + kHead <= part.end) {
     const auto head = bytes_at<kListHead>(file, part.begin);
-    const std::string_view type = text_of(std::span(head).first(4)),
-                           kind = text_of(std::span(head).subspan(8));
+    const std::string_view type = characters_of(std::span(head).first(4)),
+                           kind = characters_of(std::span(head).subspan(8));
     const std::uint64_t size = little_endian<std::uint32_t>(head, 4);
     const bool is_outside = size > part.end - part.begin - kHead;
     found.is_cut |= is_outside;
@@ -324,7 +324,7 @@ constexpr std::uint64_t kInfo = 0x1549a966, kTickLength = 0x2ad7b1, kTracks = 0x
 
 /// Calls use(identifier, content) for each element in a part of the file. Returns false at an element of
 /// unknown length, as live recordings have.
-bool for_each_element(const RawFile& file, Range part, const std::function<void(std::uint64_t, Range)>& use) {
+bool for_each_child(const RawFile& file, Range part, const std::function<void(std::uint64_t, Range)>& use) {
   while (part.begin < part.end) {
     const LengthCoded head = length_coded(file, part.begin);
     if (head.bytes == 0) return true;  // no element: the rest is padding or damaged
@@ -364,21 +364,21 @@ void read_block(const RawFile& file, Range content, std::int64_t cluster, Matros
 
 void read_cluster(const RawFile& file, Range content, MatroskaFrames& found) {
   std::int64_t time = 0;
-  for_each_element(file, content, [&](std::uint64_t type, Range child) {
+  for_each_child(file, content, [&](std::uint64_t type, Range child) {
     if (type == kClusterTime) time = static_cast<std::int64_t>(unsigned_at(file, child) & 0xffffffffffff);
     if (type == kSimpleBlock) read_block(file, child, time, found);
     if (type != kBlockGroup) return;
-    for_each_element(file, child, [&](std::uint64_t inner, Range block) {
+    for_each_child(file, child, [&](std::uint64_t inner, Range block) {
       if (inner == kBlock) read_block(file, block, time, found);
     });
   });
 }
 
 void read_tracks(const RawFile& file, Range content, MatroskaFrames& found) {
-  for_each_element(file, content, [&](std::uint64_t type, Range track) {
+  for_each_child(file, content, [&](std::uint64_t type, Range track) {
     if (type != kTrack || found.track != 0) return;
     std::uint64_t number = 0, kind = 0;
-    for_each_element(file, track, [&](std::uint64_t field, Range value) {
+    for_each_child(file, track, [&](std::uint64_t field, Range value) {
       if (field == kTrackNumber) number = unsigned_at(file, value);
       if (field == kTrackType) kind = unsigned_at(file, value);
     });
@@ -396,11 +396,11 @@ VideoContainer inspect_matroska(const RawFile& file) {
   if (begin > file.size() || length.value > file.size() - begin) return {.is_cut = true};
   MatroskaFrames found;
   const bool is_known =
-      for_each_element(file, {begin, begin + length.value}, [&](std::uint64_t type, Range part) {
+      for_each_child(file, {begin, begin + length.value}, [&](std::uint64_t type, Range part) {
         if (type == kTracks) read_tracks(file, part, found);
         if (type == kCluster) read_cluster(file, part, found);
         if (type != kInfo) return;
-        for_each_element(file, part, [&](std::uint64_t field, Range value) {
+        for_each_child(file, part, [&](std::uint64_t field, Range value) {
           if (field == kTickLength) found.tick_ns = unsigned_at(file, value);
         });
       });
@@ -418,7 +418,7 @@ VideoContainer inspect_matroska(const RawFile& file) {
 VideoContainer inspect_video(const std::filesystem::path& path) {
   const RawFile file(path);
   const auto start = bytes_at<12>(file, 0);
-  const std::string_view text = text_of(start);
+  const std::string_view text = characters_of(start);
   if (text.starts_with("\x1a\x45\xdf\xa3")) return inspect_matroska(file);
   if (text.starts_with("RIFF")) return inspect_avi(file);
   if (text.starts_with("GIF8")) return {.counts_frames = true};

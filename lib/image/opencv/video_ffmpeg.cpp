@@ -121,7 +121,7 @@ VideoStream probe(const std::filesystem::path& path) {
 }
 
 /// Parses a number; 0 if the text is not a number ("N/A").
-std::int64_t number(const std::string& text) {
+std::int64_t parsed_number(const std::string& text) {
   std::int64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
@@ -131,7 +131,8 @@ std::int64_t number(const std::string& text) {
 std::optional<double> rate(const std::string& text) {
   const auto slash = text.find('/');
   if (slash == std::string::npos) return {};
-  const std::int64_t frames = number(text.substr(0, slash)), seconds = number(text.substr(slash + 1));
+  const std::int64_t frames = parsed_number(text.substr(0, slash)),
+                     seconds = parsed_number(text.substr(slash + 1));
   if (frames <= 0 || seconds <= 0) return {};
   return static_cast<double>(frames) / static_cast<double>(seconds);
 }
@@ -173,11 +174,11 @@ class FfmpegDecoder : public VideoDecoder {
 
 std::unique_ptr<VideoDecoder> decode_video_with_ffmpeg(const std::filesystem::path& path) {
   auto [properties, times] = probe(path);
-  const std::int64_t width = number(properties["width"]), height = number(properties["height"]);
+  const std::int64_t width = parsed_number(properties["width"]), height = parsed_number(properties["height"]);
   if (width <= 0 || height <= 0 || width > kMaxPixels / height) return nullptr;
   auto decoder = std::make_unique<FfmpegDecoder>(path, static_cast<int>(width), static_cast<int>(height),
                                                  std::move(times));
-  if (const std::int64_t count = number(properties["nb_frames"]); count > 0) decoder->count = count;
+  if (const std::int64_t count = parsed_number(properties["nb_frames"]); count > 0) decoder->count = count;
   decoder->frames_per_second = rate(properties["avg_frame_rate"]);
   return decoder;
 }

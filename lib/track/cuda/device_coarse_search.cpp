@@ -12,7 +12,7 @@ kernels::DeviceImage image_of(const ImageView& view) {
   return {view.data, view.row_bytes, view.width, view.height};
 }
 /// A plane of the rows from `first` on; empty for an empty image.
-kernels::DevicePlane<std::uint8_t> plane_of(const ImageView& view, int first = 0) {
+kernels::DevicePlane<std::uint8_t> level_plane(const ImageView& view, int first = 0) {
   if (view.empty()) return {};
   return {const_cast<std::uint8_t*>(view.row<std::uint8_t>(first)), view.row_bytes};
 }
@@ -48,11 +48,12 @@ void DevicePyramid::build(const PyramidSource& source, const CoarseSearch& searc
     count += kernels::extrema_of_rows(rows.height);
   });
   source.each_band([&](const ImageView& rows, int first) {
-    kernels::launch_stretched(image_of(rows), rows.type, extrema, count, plane_of(levels_[0], first),
-                              levels > 1 ? plane_of(levels_[1], first / 2) : plane_of({}), stream.handle());
+    kernels::launch_stretched(image_of(rows), rows.type, extrema, count, level_plane(levels_[0], first),
+                              levels > 1 ? level_plane(levels_[1], first / 2) : level_plane({}),
+                              stream.handle());
   });
   for (int level = 2; level < levels; ++level)
-    kernels::launch_halved(image_of(levels_[level - 1]), plane_of(levels_[level]), stream.handle());
+    kernels::launch_halved(image_of(levels_[level - 1]), level_plane(levels_[level]), stream.handle());
 }
 
 CoarseReference::CoarseReference(const PyramidSource& source, ImageView roi, core::ThreadPool& pool,

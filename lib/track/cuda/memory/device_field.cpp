@@ -49,7 +49,7 @@ std::size_t place(void* block, std::int64_t nodes, FieldLayout& field) {
   return layout.bytes();
 }
 
-std::size_t bytes_of(std::int64_t nodes) {
+std::size_t bytes_of_field(std::int64_t nodes) {
   FieldLayout field;
   return place(nullptr, nodes, field);
 }
@@ -116,8 +116,8 @@ DeviceField::DeviceField(std::shared_ptr<const Grid> grid, core::ObjectPool<Fiel
       block_(blocks_.acquire()),
       pool_(pool) {
   const std::int64_t nodes = grid_->nodes();
-  place(block_->reserve(bytes_of(nodes)), nodes, on_host_);
-  place(memory_->on_device.reserve(bytes_of(nodes)), nodes, on_device_);
+  place(block_->reserve(bytes_of_field(nodes)), nodes, on_host_);
+  place(memory_->on_device.reserve(bytes_of_field(nodes)), nodes, on_device_);
 }
 
 void DeviceField::count_nodes(const kernels::Stream& stream) const {
@@ -135,7 +135,7 @@ PointCounts DeviceField::counts() const {
 
 void DeviceField::download(const kernels::Stream& stream) const {
   memory_->download.start(stream);
-  kernels::download(block_->data(), memory_->on_device.data(), bytes_of(grid_->nodes()), stream);
+  kernels::download(block_->data(), memory_->on_device.data(), bytes_of_field(grid_->nodes()), stream);
   memory_->download.stop(stream);
   memory_->done.record(stream);
 }
