@@ -41,8 +41,10 @@ void check_size(ImageView image, const CameraRig& rig, std::size_t camera, const
 
 /// Nodes beside the found ones that support these, although the references lost them.
 constexpr int kMargin = 4;
-/// The same in right images, whose camera does not see most of them: each costs searches in every pair.
-constexpr int kMarginInRight = 1;
+/// The same in right images, whose camera does not see most of them: each costs searches in every pair. With one
+/// node, the outermost points of a body have too few neighbours: most are measured with parts of their subsets
+/// or lost.
+constexpr int kMarginInRight = 2;
 
 using Efforts = std::vector<track::Effort>;
 
