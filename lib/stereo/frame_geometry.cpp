@@ -129,10 +129,10 @@ StereoFrame new_stereo_frame(const FrameResult& left, const FrameResult& right) 
 
 void find_strain(const SurfaceJob& job, const StrainOptions& options, const StereoSubsets& subsets,
                  core::ThreadPool& pool) {
-  const auto run = [&](const auto& strain) {
+  const auto run = [&](const auto& step) {
     constexpr std::int64_t kNodesPerTask = 256;
     pool.parallel_for(job.grid.nodes(), kNodesPerTask, [&](std::int64_t first, std::int64_t last, int) {
-      for (std::int64_t k = first; k < last; ++k) strain(k);
+      for (std::int64_t k = first; k < last; ++k) step(k);
     });
   };
   constexpr int kUsual = 63;
@@ -140,6 +140,7 @@ void find_strain(const SurfaceJob& job, const StrainOptions& options, const Ster
     run(SurfaceStrain<kUsual>(job, options, subsets.left, subsets.right));
   else
     run(SurfaceStrain<strain::largest_window>(job, options, subsets.left, subsets.right));
+  run(SurfaceFlattening(job, options, subsets.left));
 }
 
 }  // namespace dic::stereo

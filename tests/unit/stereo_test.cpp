@@ -8,6 +8,7 @@
 #include <dic/error.hpp>
 #include <dic/shared/subset_window.hpp>
 #include <dic/stereo.hpp>
+#include <dic/synth_stereo.hpp>
 #include <functional>
 #include <numbers>
 #include <random>
@@ -469,6 +470,34 @@ TEST(Stereo, ACylinderIsMatchedWithOrder2AndItsInflationIsHoopStrain) {
   EXPECT_GT(strain.ratio, 0.8);
   EXPECT_LT(strain.ratio, 1.15);
   EXPECT_LT(std::abs(errors_of(frame.field, e.eyy, e.sigma_eyy, [](std::size_t) { return 0.0; }).bias), 1e-4);
+}
+
+/// A window is as wide as the bulge, whose strain it flattens by many times the noise.
+TEST(Stereo, SigmaOfStrainCountsWhatWindowsFlatten) {
+  StereoSynthOptions synth;
+  synth.image.size = {500, 400};
+  synth.rig = convergent_rig(synth.image.size, 2500, 500, 25);
+  synth.pose = facing_middle(synth.rig, 500);
+  synth.motion = {.bulge_mm = 2, .bulge_width_mm = 8};
+  const StereoScene scene(synth);
+  StereoOptions options = options_of(21, 8);
+  options.track.strain.window = 9;
+  const Image left = scene.frame(0, 0), right = scene.frame(1, 0), now_left = scene.frame(0, 1),
+              now_right = scene.frame(1, 1);
+  StereoTracker tracker(options, synth.rig, left, right);
+  const StereoFrame frame = tracker.track(now_left, now_right);
+  const Grid grid = tracker.grid();
+  const auto truth = [&](std::size_t k) {
+    return scene
+        .truth(1, grid.x0 + static_cast<double>(k % grid.nx) * grid.step,
+               grid.y0 + static_cast<double>(k / grid.nx) * grid.step)
+        .exx;
+  };
+  const StrainField& e = frame.field.strain;
+  const Errors strain = errors_of(frame.field, e.exx, e.sigma_exx, truth);
+  EXPECT_LT(strain.ratio, 1.2);
+  EXPECT_GT(strain.ratio, 0.75);
+  EXPECT_LT(strain.worst, 10);
 }
 
 TEST(Stereo, AxesOfThePlaneMakeItZero) {

@@ -61,9 +61,11 @@ struct Line {
   float inward;    ///< direction of the others if both are on one side, 1 or -1
 };
 
-/// Expected error of a strain, and its variance for a strain of variance 1 whose windows are independent.
+/// Expected error of a strain, and its deviation for a strain of deviation 1 whose windows are independent.
+/// Both are sums over the axes: the sum of the sizes of two errors varies at most as much as one error with the
+/// sum of their deviations.
 struct Estimate {
-  float error = 0, variance = 0;
+  float error = 0, deviation = 0;
 };
 
 /// Factor of the square of an error. The samples are flattened as well, so that their derivatives are too
@@ -89,7 +91,7 @@ DIC_HOST_DEVICE inline void add_flattening(Estimate& sum, const Line& line, floa
     at_second = -m / to_second + half / to_second;
   }
   sum.error += fabsf(at_here * here + at_first * first + at_second * second);
-  sum.variance += at_here * at_here + at_first * at_first + at_second * at_second;
+  sum.deviation += std::sqrt(at_here * at_here + at_first * at_first + at_second * at_second);
 }
 
 /// Distances and sizes that the flattening of a window depends on.
@@ -124,7 +126,7 @@ DIC_HOST_DEVICE Line line_of(const Components& here, int distance, int di, int d
 template <typename StrainAt>
 DIC_HOST_DEVICE Sigmas with_flattening(const Sigmas& noise, const Flattening& flattening, const Reach& reach,
                                        const StrainAt& at) {
-  constexpr float feigned[2] = {1.5F, 4};  // variances of the noise
+  constexpr float feigned[2] = {1.5F, 4};  // variances by noise alone
   const AxisSpread x(reach.left, reach.right), y(reach.above, reach.below);
   const float mixed_x = 0.5F * (x.along + x.across), mixed_y = 0.5F * (y.along + y.across);
   const Components here = at(0, 0);
@@ -141,7 +143,7 @@ DIC_HOST_DEVICE Sigmas with_flattening(const Sigmas& noise, const Flattening& fl
     add_flattening(xy, a, x.middle, mixed_x + s, a.here.xy, a.first.xy, a.second.xy);
     add_flattening(xy, b, y.middle, mixed_y + s, b.here.xy, b.first.xy, b.second.xy);
     const auto raise = [&](float& square, const Estimate& of, float sigma) {
-      const float error = of.error * of.error - feigned[k] * of.variance * sigma * sigma;
+      const float error = of.error * of.error - feigned[k] * of.deviation * of.deviation * sigma * sigma;
       square = fmaxf(square, kFlattenedSamples * error);
     };
     raise(most.exx, xx, noise.exx), raise(most.eyy, yy, noise.eyy), raise(most.exy, xy, noise.exy);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/shared/strain.hpp>
+#include <dic/shared/strain_flattening.hpp>
 #include <dic/shared/strain_sigma.hpp>
 #include <dic/shared/surface_points.hpp>
 
@@ -228,6 +229,37 @@ struct SurfaceStrain {
     const Matrix2 s = frame.from_nodes * slopes * frame.from_nodes.transposed();
     return {v(0, 0) * s(0, 0), v(1, 1) * s(1, 1),
             (v(1, 1) * s(0, 0) + v(0, 0) * s(1, 1) + 2 * v(0, 1) * s(0, 1)) / 4};
+  }
+};
+
+/// Adds what windows and subsets flatten to the sigmas of a strain, when all nodes have theirs. Rows and
+/// columns of the grid stand for the axes of the strain: a rotated tangent frame mixes components whose
+/// errors are of one size.
+struct SurfaceFlattening {
+  SurfaceJob job;
+  strain::Flattening flattening;
+
+  SurfaceFlattening(const SurfaceJob& points, const StrainOptions& options, const MeasuredSubsets& subsets)
+      : job(points), flattening(subsets, points.grid.step, options.window) {}
+
+  DIC_HOST_DEVICE void operator()(std::int64_t k) const {
+    const SurfaceArrays& out = job.out;
+    if (std::isnan(out.exx[k])) return;
+    const int i = job.grid.column(k), j = job.grid.row(k);
+    const auto in_grid = [&](int di, int dj) {
+      return i + di >= 0 && i + di < job.grid.nx && j + dj >= 0 && j + dj < job.grid.ny;
+    };
+    const auto node = [&](int di, int dj) { return k + std::int64_t{dj} * job.grid.nx + di; };
+    const strain::Reach reach(
+        flattening.half, [&](int di, int dj) { return in_grid(di, dj) && out.usable[node(di, dj)] != 0; });
+    const auto at = [&](int di, int dj) -> strain::Components {
+      if (!in_grid(di, dj)) return strain::no_components();
+      const std::int64_t n = node(di, dj);
+      return {out.exx[n], out.eyy[n], out.exy[n]};
+    };
+    const strain::Sigmas sigmas = strain::with_flattening(
+        {out.sigma_exx[k], out.sigma_eyy[k], out.sigma_exy[k]}, flattening, reach, at);
+    out.sigma_exx[k] = sigmas.exx, out.sigma_eyy[k] = sigmas.eyy, out.sigma_exy[k] = sigmas.exy;
   }
 };
 
