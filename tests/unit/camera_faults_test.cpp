@@ -418,7 +418,7 @@ TEST(CameraFaults, SigmaKnowsTheScatterAfterADenoisingFilter) {
     const Measured m = measured({bytes_of(denoised(with_noise(speckle(0), 5, seed))),
                                  bytes_of(denoised(with_noise(speckle(0.3, 0.2), 5, seed + 1)))},
                                 0.3, 0.2, options);
-    expect_nearly_right(m, 0.95, 1.25);  // small subsets lose points to noise
+    expect_nearly_right(m, 0.93, 1.25);  // small subsets lose points to noise
     sum += m.scatter / 4;
   }
   EXPECT_GT(sum, 0.9);
