@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "camera/correct_field.hpp"
+#include "fields/scatter.hpp"
 #include "fields/strain.hpp"
 #include "global/global_step.hpp"
 
@@ -93,6 +94,19 @@ FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias,
   return [bias = std::move(bias), &options, &pool](MeasuredFrame& frame) {
     change_displacements(frame, "refine", [&](Field& field) {
       bias->subtract_from(field, options.refine.subset, options.refine.weights, pool);
+    });
+  };
+}
+
+FieldStep check_scatter(const TrackOptions& options) {
+  return [&options](MeasuredFrame& frame) {
+    const Stopwatch watch;
+    const fields::ScatterRatios ratios = fields::excess_scatter(frame.result.field, subsets_of(options));
+    frame.result.seconds += {.refine = watch.seconds()};
+    if (ratios.u == 1 && ratios.v == 1) return;
+    change_displacements(frame, "refine", [&](Field& field) {
+      for (float& sigma : field.sigma_u) sigma *= static_cast<float>(ratios.u);
+      for (float& sigma : field.sigma_v) sigma *= static_cast<float>(ratios.v);
     });
   };
 }

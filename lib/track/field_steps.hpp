@@ -49,6 +49,9 @@ FieldStep restore_noise(double noise_gain);
 /// Subtracts the bias of the interpolation. Options and pool must outlive the step.
 FieldStep subtract_bias(std::shared_ptr<const analysis::InterpolationBias> bias, const TrackOptions& options,
                         core::ThreadPool& pool);
+/// Makes all sigmas larger if displacements scatter more than they tell, for reasons that no rule for single
+/// points sees. No status changes, so that devices agree. Options must outlive the step.
+FieldStep check_scatter(const TrackOptions& options);
 /// Fits one field to all subsets (dic/global.hpp). Options and pool must outlive the step.
 FieldStep fit_globally(const TrackOptions& options, core::ThreadPool& pool);
 /// Brings displacements into the coordinates of the options' camera. The sigmas of the strain are those in

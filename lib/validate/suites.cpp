@@ -18,6 +18,7 @@ constexpr double kLostTorn = 5e-2;  // a subset with two motions may have too fe
 // The same where a camera changes the texture itself, which makes points uncertain.
 constexpr double kFalseCamera = 3e-3, kLostCamera = 5e-2;
 constexpr Bounds::Range kScatterCamera{0.6, 1.3};
+constexpr Bounds::Range kScatterDenoised{0.9, 1.15};  // at most 1.4 without the check by scatter
 constexpr Bounds::Range kScatter{0.9, 1.25};
 constexpr Bounds::Range kScatterNoise{0.9, 1.1};
 
@@ -510,6 +511,9 @@ std::vector<Case> camera(const Options& options) {
   add("rows and columns add 3 grey levels", noisy, rough, [](Synth& s) { s.faults.line_pattern = 3; });
   add("each row is displaced by 0.3 px", clean, rough, [](Synth& s) { s.faults.line_jitter = 0.3; });
   add("median filter of 3x3 px", noisy, rough, [](Synth& s) { s.faults.median = 3; });
+  add("the same, noise of 5", shifted(options, 0.4, 0.2, 5),
+      {.false_ok = kFalse, .lost = kLostCamera, .scatter = kScatterDenoised},
+      [](Synth& s) { s.faults.median = 3; });
   add("printed dots, fill factor 0.6", noisy, rough,
       [](Synth& s) { s.texture = Texture::dots, s.faults.fill_factor = 0.6; });
   return cases;
