@@ -784,15 +784,16 @@ MatchResult PoseSearch::find_near(const Match& last, const Setting& setting) {
   return find({&run, 1}, setting, {setting.limit, 1, true}).front();
 }
 
-/// Takes the next candidates, at most `most`, that are not at the pose of an
+/// Takes the next candidates, at most `most`, that may reach the score `least`, are not at the pose of an
 /// accepted match and do not overlap one which they cannot surpass.
 std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Candidate>& candidates,
-                                                          std::size_t& next, std::size_t most,
+                                                          std::size_t& next, std::size_t most, double least,
                                                           const Match& pose,
                                                           const std::vector<Match>& accepted) const {
   std::vector<Candidate> batch;
   for (; next < candidates.size() && batch.size() < most; ++next) {
     const Candidate& candidate = candidates[next];
+    if (candidate.score < least - kRise) break;
     if (is_known(candidate.warp, accepted, 2)) continue;
     const auto may_win = std::ranges::find_if(
         accepted, [&](const Match& match) { return match.score < candidate.score + kRise; });
@@ -891,7 +892,7 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
     const double least =
         is_full ? std::max(options_.threshold, result.matches.back().score) : options_.threshold;
     if (candidates[next].score < least - kRise) break;
-    const std::vector<Candidate> batch = next_batch(candidates, next, most, run.pose, known);
+    const std::vector<Candidate> batch = next_batch(candidates, next, most, least, run.pose, known);
     std::vector<std::optional<Measured>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
       if (!limit.is_over())
