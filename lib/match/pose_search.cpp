@@ -401,11 +401,11 @@ double final_score(const PoseFit& fit, double contrast = 1) {
 }  // namespace
 
 /// Fits with more and more pixels, the last time with all of them unless the search is fast. Gives up a pose
-/// whose score with the first ones is below `least`.
-PoseFit PoseSearch::refine_list(FullFits& fits, const pose::Warp& start, double least, bool is_fast,
+/// of which fewer pixels tell that its score will be below `wanted`.
+PoseFit PoseSearch::refine_list(const Trial& trial, FullFits& fits, const pose::Warp& start, double wanted,
                                 RefinementPlan& plan) const {
   const TemplateLevel& source = template_.level(0);
-  const bool is_large = template_.many().count > 0, ends_with_many = is_large && is_fast;
+  const bool is_large = template_.many().count > 0, ends_with_many = is_large && trial.effort.is_fast;
   PoseFit fit;
   fit.warp = start;
   const auto step = [&](const PixelList& pixels) {
@@ -414,7 +414,7 @@ PoseFit PoseSearch::refine_list(FullFits& fits, const pose::Warp& start, double 
     return fit.valid;
   };
   if (has_many_pixels()) {
-    if (step(source.pixels)) fit.valid = final_score(fit) >= least;
+    if (step(source.pixels)) fit.valid = final_score(fit) >= wanted - 2 * kRise;
     if (!fit.valid) return fit;
   }
   plan.is_near = true;
@@ -423,6 +423,7 @@ PoseFit PoseSearch::refine_list(FullFits& fits, const pose::Warp& start, double 
   plan.keeps_best = !ends_with_many;
   if (is_large && !step(template_.many())) return fit;
   if (ends_with_many) return fit;
+  if (is_large && !(score_of(trial, fit) >= wanted - kRise)) return {};
   plan.tolerance = is_large ? 0.003 : 0.001;
   plan.most_steps = 20;
   plan.keeps_best = false;
@@ -460,7 +461,7 @@ std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial, c
                        .offset = candidate.offset},
                       trial.effort.limit.stop()};
   if (is_fast) plan.sigma_groups = 150;
-  PoseFit fit = refine_list(*fits, candidate.warp, wanted - 2 * kRise, is_fast, plan);
+  PoseFit fit = refine_list(trial, *fits, candidate.warp, wanted, plan);
   const bool may_be_better = is_by_all(fit, is_turned, best)
                                  ? std::abs(fit.score) > std::abs(best.pose->fit.score)
                                  : final_score(fit) > best.score;
@@ -485,6 +486,13 @@ PoseSearch::Structure PoseSearch::structure(const Trial& trial, const PoseFit& f
 
 double PoseSearch::agreement(double correlation) const {
   return options_.ignore_polarity ? std::abs(correlation) : std::max(0.0, correlation);
+}
+
+/// The score of a fit, reduced where edges agree too little.
+double PoseSearch::score_of(const Trial& trial, const PoseFit& fit) const {
+  const double demanded = demanded_structure(template_.level(std::min(1, template_.top())).pixels.count);
+  const Structure seen = structure(trial, fit);
+  return final_score(fit, seen.contrast) * std::min(1.0, seen.correlation / demanded);
 }
 
 /// The place, angle and scale of a match. `pose`: template index and size.
@@ -544,11 +552,7 @@ std::optional<pose::Warp> PoseSearch::pose_of_all(const Trial& trial, const pose
 void PoseSearch::try_pose(const Trial& trial, const Candidate& start, bool is_turned, Best& best) const {
   const auto other = refine_full(trial, start, is_turned, best);
   if (!other) return;
-  PoseFit in_image = other->fit;
-  in_image.warp = other->warp;
-  const double demanded = demanded_structure(template_.level(std::min(1, template_.top())).pixels.count);
-  const Structure seen = structure(trial, in_image);
-  const double reached = final_score(other->fit, seen.contrast) * std::min(1.0, seen.correlation / demanded);
+  const double reached = score_of(trial, other->fit);
   if (is_by_all(other->fit, is_turned, best) || reached > best.score) best.pose = other, best.score = reached;
 }
 
@@ -784,15 +788,16 @@ MatchResult PoseSearch::find_near(const Match& last, const Setting& setting) {
   return find({&run, 1}, setting, {setting.limit, 1, true}).front();
 }
 
-/// Takes the next candidates, at most `most`, that are not at the pose of an
+/// Takes the next candidates, at most `most`, that may reach the score `least`, are not at the pose of an
 /// accepted match and do not overlap one which they cannot surpass.
 std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Candidate>& candidates,
-                                                          std::size_t& next, std::size_t most,
+                                                          std::size_t& next, std::size_t most, double least,
                                                           const Match& pose,
                                                           const std::vector<Match>& accepted) const {
   std::vector<Candidate> batch;
   for (; next < candidates.size() && batch.size() < most; ++next) {
     const Candidate& candidate = candidates[next];
+    if (candidate.score < least - kRise) break;
     if (is_known(candidate.warp, accepted, 2)) continue;
     const auto may_win = std::ranges::find_if(
         accepted, [&](const Match& match) { return match.score < candidate.score + kRise; });
@@ -891,7 +896,7 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
     const double least =
         is_full ? std::max(options_.threshold, result.matches.back().score) : options_.threshold;
     if (candidates[next].score < least - kRise) break;
-    const std::vector<Candidate> batch = next_batch(candidates, next, most, run.pose, known);
+    const std::vector<Candidate> batch = next_batch(candidates, next, most, least, run.pose, known);
     std::vector<std::optional<Measured>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
       if (!limit.is_over())

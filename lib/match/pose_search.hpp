@@ -110,7 +110,7 @@ class PoseSearch {
   std::optional<Measured> finish(const Trial& trial, const Candidate& candidate, const Match& pose,
                                  std::span<const Match> known) const;
   Rectangle reach_of(const pose::Warp& warp, const ImageView& image) const;
-  PoseFit refine_list(FullFits& fits, const pose::Warp& start, double least, bool is_fast,
+  PoseFit refine_list(const Trial& trial, FullFits& fits, const pose::Warp& start, double wanted,
                       RefinementPlan& plan) const;
   static bool is_by_all(const PoseFit& fit, bool is_turned, const Best& best);
   std::optional<Refined> refine_full(const Trial& trial, const Candidate& candidate, bool is_turned,
@@ -136,9 +136,10 @@ class PoseSearch {
   RefinementPlan plan_at(int level, const SearchLimit& limit) const;
   Structure structure(const Trial& trial, const PoseFit& fit) const;
   double agreement(double correlation) const;
+  double score_of(const Trial& trial, const PoseFit& fit) const;
   Match match_at(const pose::Warp& warp, const Candidate& candidate, const Match& pose) const;
   std::vector<Candidate> next_batch(const std::vector<Candidate>& candidates, std::size_t& next,
-                                    std::size_t most, const Match& pose,
+                                    std::size_t most, double least, const Match& pose,
                                     const std::vector<Match>& accepted) const;
   void keep_best(std::vector<Candidate>& candidates, int level, std::size_t most) const;
   bool is_in_range(const pose::Warp& warp) const;

@@ -651,7 +651,7 @@ std::vector<Case> match(const Options& options) {
   std::vector<Case> cases = {make("discs of 60 px at any angle", turned, bounds)};
   cases[0].parts = parts;
   Bounds of_hidden = bounds;
-  of_hidden.rmse = 0.08;
+  of_hidden.rmse = 0.05;
   of_hidden.lost = 0.05;
   Bounds of_few = bounds;  // four discs, and the scale shares their information
   of_few.rmse = 0.035;

@@ -236,7 +236,10 @@ class FitSteps {
   DIC_HOST_DEVICE void take_filled(const double* products, double fitting) {
     rate(products, fitting);
     if (k_ == plan_.robust_from) highest_ = 0;  // the quality has another meaning from here on
-    if (!(fit_.quality >= highest_ - kLoss) || !solve_step(products)) return take_back();
+    // The limit of residuals follows their median, so that fewer pixels fit while the others come to fit
+    // better.
+    const bool fits_better = plan_.is_near && std::abs(fit_.fit_score) > std::abs(best_.fit_score);
+    if (!(fit_.quality >= highest_ - kLoss || fits_better) || !solve_step(products)) return take_back();
     has_model_ = true;
     share_ = 1;
     good_ = next_;
