@@ -41,9 +41,9 @@ void check_size(ImageView image, const CameraRig& rig, std::size_t camera, const
 
 /// Nodes beside the found ones that support these, although the references lost them.
 constexpr int kMargin = 4;
-/// The same in right images, whose camera does not see most of them: each costs searches in every pair. With one
-/// node, the outermost points of a body have too few neighbours: most are measured with parts of their subsets
-/// or lost.
+/// The same in right images, whose camera does not see most of them: each costs searches in every pair. With
+/// one node, the outermost points of a body have too few neighbours: most are measured with parts of their
+/// subsets or lost.
 constexpr int kMarginInRight = 2;
 
 using Efforts = std::vector<track::Effort>;
@@ -145,6 +145,15 @@ TrackOptions tracker_options(TrackOptions options) {
   return options;
 }
 
+/// Returns a sequence whose sigmas the epipolar distances check: the bends of a surface would count as
+/// scatter between two cameras.
+std::unique_ptr<track::Sequence> make_sequence(const TrackOptions& options, ImageView reference,
+                                               const Roi& roi) {
+  auto sequence = std::make_unique<track::Sequence>(options, reference, roi);
+  sequence->leave_sigmas();
+  return sequence;
+}
+
 }  // namespace
 
 PairTracker::PairTracker(const StereoOptions& given, const CameraRig& rig, ImageView left, ImageView right,
@@ -155,7 +164,7 @@ PairTracker::PairTracker(const StereoOptions& given, const CameraRig& rig, Image
       roi_(region),
       pool_(options_.threads),
       right_order_(options_.refine.order),
-      right_(std::make_unique<Sequence>(right_options(), left, region)),
+      right_(make_sequence(right_options(), left, region)),
       surface_(std::make_unique<Surface>(with_chosen(given), rig,
                                          std::make_shared<const Grid>(right_->grid()), left_reference_.view(),
                                          pool_)) {
@@ -211,7 +220,7 @@ Match PairTracker::match_references(ImageView image, const std::stop_token& stop
   Match first = match_reference(*right_, image, stop);
   if (right_order_ != 1 || options_.automatic_order || first.neighbours.bent <= kMostBent) return first;
   right_order_ = 2;
-  auto quadratic = std::make_unique<Sequence>(right_options(), left_reference_.view(), roi_);
+  auto quadratic = make_sequence(right_options(), left_reference_.view(), roi_);
   quadratic->start_from(*right_);
   quadratic->limit_effort(efforts_for(first.field(), track::Effort::neighbours, kMargin));
   Match second = match_reference(*quadratic, image, stop);
@@ -273,7 +282,7 @@ void PairTracker::use_gpu() {
 }
 
 std::unique_ptr<track::Sequence> PairTracker::make_left() const {
-  auto sequence = std::make_unique<Sequence>(options_, left_reference_.view(), roi_);
+  auto sequence = make_sequence(options_, left_reference_.view(), roi_);
   sequence->limit_effort(efforts_of_found(kMargin));
   return sequence;
 }

@@ -392,7 +392,7 @@ std::unique_ptr<PendingFrame> Sequence::measure(std::shared_ptr<const Frame> cur
   const double noise_gain = prefilter_.noise_gain() * conditioning_.gain();
   if (noise_gain != 1) steps.push_back(restore_noise(noise_gain));
   if (bias_) steps.push_back(subtract_bias(bias_, options_, pool_));
-  if (!options_.noise) steps.push_back(check_scatter(options_));
+  if (checks_scatter_ && !options_.noise) steps.push_back(check_scatter(options_));
   if (options_.global.enabled) steps.push_back(fit_globally(options_, pool_));
   if (nodes_) steps.push_back(correct_by_camera(nodes_, options_, pool_));
   return std::make_unique<PendingFrame>(std::move(measured), std::move(steps), options_, pool_);

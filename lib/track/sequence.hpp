@@ -50,6 +50,8 @@ class Sequence {
   void start_from(const Sequence& other) { active_reference_->start_from(*other.active_reference_); }
   /// See ActiveReference::limit_effort. efforts: by node of the grid.
   void limit_effort(std::span<const Effort> efforts);
+  /// Leaves sigmas as they are: without the check by scatter (docs/theory.md), for callers with another one.
+  void leave_sigmas() { checks_scatter_ = false; }
   /// See ActiveReference::look_near.
   void look_near(const PossiblePlaces& places) { active_reference_->look_near(places); }
 
@@ -102,6 +104,7 @@ class Sequence {
   /// automatic).
   std::unique_ptr<ActiveReference> original_reference_;
   bool is_original_replaced_ = false;
+  bool checks_scatter_ = true;
   std::unique_ptr<Measurement> direct_;  ///< measurement of the frame that led to the replacement of the
                                          ///< original reference, against that
   std::unique_ptr<FocusMatch> focus_;    ///< null if frames are measured from one to the next
