@@ -49,7 +49,8 @@ StereoBounds for_small(StereoBounds bounds) {
   bounds.z_sd *= kPixel;
   for (double& sd : bounds.motion_sd) sd *= kPixel;
   bounds.strain_bias = kMeanOfFew, bounds.strain_sd *= kFewer;
-  bounds.least_scatter = 0.8, bounds.most_scatter = 1.2;
+  // The sigma of strain counts what windows flatten, rather too much than too little.
+  bounds.least_scatter = 0.75, bounds.most_scatter = 1.2;
   return bounds;
 }
 
