@@ -47,6 +47,10 @@ function dataUrl(blob) {
   });
 }
 
+function nextPictureDrawn() {
+  return new Promise((drawn) => { requestAnimationFrame(() => requestAnimationFrame(drawn)); });
+}
+
 /**
  * A film of what the canvas shows in each frame, on a background, so many frames per second. show(frame): a promise. Throws Error, a sentence,
  * where the browser makes none.
@@ -63,12 +67,14 @@ export async function film(canvas, background, count, perSecond, show) {
   const ended = new Promise((done) => { recorder.onstop = done; });
   recorder.start();
   for (let frame = 0; frame <= count; ++frame) {  // the last one is shown as long as the others
+    const next = performance.now() + 1000 / perSecond;
     await show(Math.min(frame, count - 1));
-    await new Promise((drawn) => { requestAnimationFrame(() => requestAnimationFrame(drawn)); });
+    await nextPictureDrawn();
     context.fillStyle = background;
     context.fillRect(0, 0, sheet.width, sheet.height);
     context.drawImage(canvas, 0, 0);
-    await new Promise((passed) => { setTimeout(passed, 1000 / perSecond); });
+    await nextPictureDrawn();  // the stream takes the sheet then: a busy browser would leave frames out
+    await new Promise((passed) => { setTimeout(passed, next - performance.now()); });
   }
   await new Promise((passed) => { setTimeout(passed, CODING_MS); });
   recorder.stop();
