@@ -88,16 +88,20 @@ TEST(Scatter, ErrorsAlongOneAxisAreNoNoise) {
 TEST(Scatter, WavesInOneDirectionAreNoNoise) {
   for (const double period : {2.5 * kSubset, 4.0 * kSubset, 6.0 * kSubset}) {
     Field field = noisy_field(5);
-    for (int k = 0; k < kNodes * kNodes; ++k)
-      field.u[k] += 0.1 * std::sin(2 * std::numbers::pi * kStep * (k / kNodes) / period);
+    for (int k = 0; k < kNodes * kNodes; ++k) {
+      const int row = k / kNodes;
+      field.u[k] += 0.1 * std::sin(2 * std::numbers::pi * kStep * row / period);
+    }
     EXPECT_LT(fields::excess_scatter(field, {.size = kSubset}).u, 1.1) << period;
   }
 }
 
 TEST(Scatter, LongWavesInBothDirectionsAreNoNoise) {
   Field field = noisy_field(7);
-  for (int k = 0; k < kNodes * kNodes; ++k)
-    field.u[k] += 0.05 * std::sin(kStep * (k / kNodes) / 25.0) * std::sin(kStep * (k % kNodes) / 25.0);
+  for (int k = 0; k < kNodes * kNodes; ++k) {
+    const int row = k / kNodes, column = k % kNodes;
+    field.u[k] += 0.05 * std::sin(kStep * row / 25.0) * std::sin(kStep * column / 25.0);
+  }
   EXPECT_LT(fields::excess_scatter(field, {.size = kSubset}).u, 1.1);
 }
 

@@ -62,8 +62,8 @@ struct Line {
 };
 
 /// Expected error of a strain, and its deviation for a strain of deviation 1 whose windows are independent.
-/// Both are sums over the axes: the sum of the sizes of two errors varies at most as much as one error with the
-/// sum of their deviations.
+/// Both are sums over the axes: the sum of the sizes of two errors varies at most as much as one error with
+/// the sum of their deviations.
 struct Estimate {
   float error = 0, deviation = 0;
 };
@@ -126,13 +126,13 @@ DIC_HOST_DEVICE Line line_of(const Components& here, int distance, int di, int d
 template <typename StrainAt>
 DIC_HOST_DEVICE Sigmas with_flattening(const Sigmas& noise, const Flattening& flattening, const Reach& reach,
                                        const StrainAt& at) {
-  constexpr float feigned[2] = {1.5F, 4};  // variances by noise alone
   const AxisSpread x(reach.left, reach.right), y(reach.above, reach.below);
   const float mixed_x = 0.5F * (x.along + x.across), mixed_y = 0.5F * (y.along + y.across);
   const Components here = at(0, 0);
   Sigmas most = {0, 0, 0};  // squares of errors
   for (int k = 0; k < 2; ++k) {
     const float s = flattening.subset;
+    const float by_noise = k == 0 ? 1.5F : 4.0F;  // variances that noise alone may feign
     const Line a = line_of(here, flattening.distances[k], 1, 0, at);
     const Line b = line_of(here, flattening.distances[k], 0, 1, at);
     Estimate xx, yy, xy;
@@ -143,7 +143,7 @@ DIC_HOST_DEVICE Sigmas with_flattening(const Sigmas& noise, const Flattening& fl
     add_flattening(xy, a, x.middle, mixed_x + s, a.here.xy, a.first.xy, a.second.xy);
     add_flattening(xy, b, y.middle, mixed_y + s, b.here.xy, b.first.xy, b.second.xy);
     const auto raise = [&](float& square, const Estimate& of, float sigma) {
-      const float error = of.error * of.error - feigned[k] * of.deviation * of.deviation * sigma * sigma;
+      const float error = of.error * of.error - by_noise * of.deviation * of.deviation * sigma * sigma;
       square = fmaxf(square, kFlattenedSamples * error);
     };
     raise(most.exx, xx, noise.exx), raise(most.eyy, yy, noise.eyy), raise(most.exy, xy, noise.exy);
