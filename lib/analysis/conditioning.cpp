@@ -426,25 +426,29 @@ struct LinesOf {
   }
 };
 
-/// True if the pixels of a line deviate from those on both sides about as much as its mean does, and more
-/// than by chance. Where a part of the image is mostly background, lines of a texture stand out by their
-/// means, too.
+/// True if the pixels of a line deviate from those on both sides about as much as its mean does, more than by
+/// chance, and from each side about equally. Where a part of the image is mostly background, lines of a
+/// texture stand out by their means, too, and lines at the straight outline of a body do so from one side.
 template <typename T>
 bool is_steady(const LinesOf<T>& lines, int line, const Profile& means, int first, int end) {
   constexpr int beside = kWidestLine;  // the line next to it may be a defective one
   constexpr double least = 0.5;        // of the deviation of its mean
+  constexpr double one_sided = 0.5;    // difference of the sides over the deviation from them
   constexpr double stands_out =
       10;  // standard errors, if all pixels were independent: those of a texture are not
   if (line < beside || line + beside >= lines.count()) return false;
   const double mean = means[line] - 0.5 * (means[line - beside] + means[line + beside]);
-  Profile bends;
-  for (int at = first; at < end; ++at)
-    bends.push_back(lines.grey(line, at) -
-                    0.5 * (lines.grey(line - beside, at) + lines.grey(line + beside, at)));
+  Profile bends, differences;
+  for (int at = first; at < end; ++at) {
+    const double before = lines.grey(line - beside, at), after = lines.grey(line + beside, at);
+    bends.push_back(lines.grey(line, at) - 0.5 * (before + after));
+    differences.push_back(after - before);
+  }
   const double median = median_of(bends);
   for (double& bend : bends) bend -= median;
   const double error = robust_deviation(bends) / std::sqrt(end - first);
-  return median * mean > 0 && std::abs(median) >= std::max(least * std::abs(mean), stands_out * error);
+  return median * mean > 0 && std::abs(median) >= std::max(least * std::abs(mean), stands_out * error) &&
+         std::abs(median_of(differences)) <= one_sided * std::abs(median);
 }
 
 /// Appends the pixels of lines that a sensor or a scanner adds: dead, or dirty.

@@ -262,6 +262,20 @@ TEST(CameraFaults, TextureInFrontOfABackgroundHasNoDefectiveLines) {
   }
 }
 
+TEST(CameraFaults, TheStraightOutlineOfABodyIsNoDefectiveLine) {
+  for (const unsigned seed : {1, 2, 3, 4, 5, 6})
+    for (const int width : {60, 90, 110, 120, 130, 140, 150, 170}) {  // px of 240
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", body of " << width << " px");
+      const Picture picture = with_noise(speckle(5.3 * seed), 2, seed);
+      Picture upright = with_noise(Picture(picture.size(), 20.0), 0.3, seed), lying = upright;
+      for (int y = 0; y < kSide; ++y)
+        for (int x = 40; x < 40 + width; ++x)
+          lying[x * kSide + y] = upright[y * kSide + x] = picture[y * kSide + x];
+      EXPECT_LT(defects_in(upright), 10);  // not one line
+      EXPECT_LT(defects_in(lying), 10);
+    }
+}
+
 TEST(CameraFaults, LinesOfATextureAreNoDefects) {
   const Speckle pattern(kSide, kSide, 1.7, 5);
   const auto drawn = [&](double blur, double at) {
