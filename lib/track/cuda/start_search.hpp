@@ -65,7 +65,7 @@ class StartSearch {
   void fetch_counts();
   /// Length of a list summed over all GPUs, by the readback that was waited for last.
   std::int64_t total(PointLists::Name list) { return context_.gpus().team().sum(lists_.size(list)); }
-  std::int64_t missed(PointLists::Name missing, PointLists::Name departed);
+  std::int64_t missed(PointLists::Name missing, PointLists::Name excused);
   void list_own_points();
   void split(const std::int32_t* list, std::int64_t n);
   void search(kernels::PointStart* starts);
@@ -95,7 +95,7 @@ class StartSearch {
   kernels::PointStart* const starts_;
   std::optional<int> readback_;  ///< number of the readback of the lists' lengths after the last search
   std::optional<std::int64_t> own_trackable_;  ///< count on this GPU; known when its points are listed
-  std::optional<std::int64_t> trackable_, unpredicted_, departed_;
+  std::optional<std::int64_t> trackable_, unpredicted_, excused_;
   bool has_coarse_field_ = false;
 };
 
