@@ -71,7 +71,7 @@ class StartSearch {
   void search(kernels::PointStart* starts);
   void follow_whole(kernels::PointStart* starts);
   void search_list(const Step& step, kernels::PointStart* starts);
-  bool on_side_stream(bool clipped) const { return clipped && frame_.gpu.images().parallel_searches(); }
+  bool on_side_stream(bool clipped) const { return clipped && frame_.gpu.images().parallel_streams(); }
   const kernels::Stream& stream_of(bool clipped) const {
     return on_side_stream(clipped) ? workspace_.side_stream : stream_;
   }

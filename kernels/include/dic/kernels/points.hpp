@@ -153,6 +153,24 @@ void launch_tasks_from_starts(const GridPoints& points, TrackedPoint* tracked, c
                               const ScoreRange& scores, int order, const TaskList& tasks,
                               StreamHandle stream);
 
+/// Refinements of starts that may be needed later, made while others go on. Device memory.
+struct EarlyTasks {
+  RefineTask* tasks = nullptr;       ///< [most]
+  RefineResult* results = nullptr;   ///< [most]
+  std::int32_t* count = nullptr;     ///< number of tasks
+  std::int32_t* of_point = nullptr;  ///< [points]: number of the task of an own point; -1: it has none
+  std::int32_t most = 0;
+};
+/// Queues listing up to early.most tasks that launch_tasks_from_starts would list now.
+void launch_early_tasks(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
+                        const ScoreRange& scores, int order, const EarlyTasks& early, StreamHandle stream);
+/// Queues taking from a list those tasks that were refined early: tasks of no_point replace them.
+void launch_leave_out_early(const TaskList& tasks, std::int64_t max_count, const EarlyTasks& early,
+                            StreamHandle stream);
+/// Queues putting these tasks back, and their results among those of the list.
+void launch_put_back_early(const TaskList& tasks, std::int64_t max_count, RefineResult* results,
+                           const EarlyTasks& early, StreamHandle stream);
+
 /// Queues accepting results that are better than the state of their point. No two tasks belong to the same
 /// point. fresh: [count], 1 if the point is measured by its new result, otherwise 0.
 void launch_accept_results(const GridPoints& points, const RefineTasks& tasks, const RefineResult* results,
