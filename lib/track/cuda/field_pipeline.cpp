@@ -110,6 +110,7 @@ void FieldPipeline::upload(const LocatedPoints& points, int* centres, MaterialPo
 void FieldPipeline::gather(const std::vector<MeasuredPart>& parts, const DeviceField& field,
                            kernels::Event& gathered) {
   auto* all = field.memory().tracked.reserve<kernels::TrackedPoint>(points_.size());
+  gathering_.wait(field.memory().done);  // a cancelled frame may still use this memory
   for (const auto& [reference, tracked, own, finished] : parts) {
     gathering_.wait(*finished);
     kernels::copy_between(all + own.first, tracked + own.first, own.count() * sizeof(*all),
