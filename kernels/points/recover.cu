@@ -44,22 +44,65 @@ __global__ void __launch_bounds__(point_threads)
   if (blockIdx.x == 0 && threadIdx.x == 0) *list.count = static_cast<std::int32_t>(points.own.count());
 }
 
+__device__ bool is_lost(const FramePoints& points, std::int32_t i) {
+  return points.status(i) != Status::ok && points.status(i) != Status::flat && points.trackable(i);
+}
+
 __global__ void __launch_bounds__(point_threads)
     tasks_from_starts(const __grid_constant__ FramePoints points, TrackedPoint* tracked,
                       const PointStart* starts, const __grid_constant__ ScoreRange scores, int order,
                       const __grid_constant__ TaskList list) {
   for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
-    const bool is_lost =
-        exists && points.status(i) != Status::ok && points.status(i) != Status::flat && points.trackable(i);
-    const bool has_left = is_lost && !scores.sought_only && track::has_surely_left(points, i);
+    const bool lost = exists && is_lost(points, i);
+    const bool has_left = lost && !scores.sought_only && track::has_surely_left(points, i);
     // Other threads may read this status meanwhile: with either value the point is not measured.
     if (has_left) tracked[i].result.status = Status::out_of_image;
-    const float score = is_lost ? starts[i].score : -1;
-    const bool selected = is_lost && !has_left && score >= scores.least && score < scores.below &&
+    const float score = lost ? starts[i].score : -1;
+    const bool selected = lost && !has_left && score >= scores.least && score < scores.below &&
                           (!scores.sought_only || points.is_missed(i));
     RefineTask task;
     if (selected) task = task_from(i, starts[i], order);
     append_task(selected, task, list);
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    early_tasks(const __grid_constant__ FramePoints points, const PointStart* starts,
+                const __grid_constant__ ScoreRange scores, int order,
+                const __grid_constant__ EarlyTasks early) {
+  for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
+    const float score = exists && is_lost(points, i) ? starts[i].score : -1;
+    std::int32_t place = -1;
+    if (score >= scores.least && score < scores.below && !track::has_surely_left(points, i))
+      place = count_up(early.count);
+    if (place >= early.most) place = -1;
+    RefineTask task;
+    if (place >= 0) task = task_from(i, starts[i], order);
+    if (exists) early.of_point[i] = place;
+    store_together(early.tasks, place, task);
+  });
+}
+
+__global__ void limit_count(std::int32_t* count, std::int32_t most) { *count = min(*count, most); }
+
+__global__ void __launch_bounds__(point_threads)
+    leave_out_early(const __grid_constant__ TaskList list, const __grid_constant__ EarlyTasks early) {
+  for_each_point(*list.count, [&](std::int32_t k) {
+    RefineTask& task = list.tasks[k];
+    const std::int32_t number = early.of_point[task.point];
+    if (number >= 0) task.point = no_point, task.u = number;
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    put_back_early(const __grid_constant__ TaskList list, RefineResult* results,
+                   const __grid_constant__ EarlyTasks early) {
+  for_each_point(*list.count, [&](std::int32_t k) {
+    RefineTask& task = list.tasks[k];
+    if (task.point != no_point) return;
+    const std::int32_t number = task.u;
+    task = early.tasks[number];
+    results[k] = early.results[number];
   });
 }
 
@@ -130,6 +173,31 @@ void launch_tasks_from_starts(const GridPoints& points, TrackedPoint* tracked, c
   tasks_from_starts<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, tracked,
                                                                                starts, scores, order, tasks);
   check_launch(describe_points("selecting starts", n));
+}
+
+void launch_early_tasks(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
+                        const ScoreRange& scores, int order, const EarlyTasks& early, StreamHandle stream) {
+  clear(early.count, stream);
+  const std::int64_t n = points.own.count();
+  if (n == 0) return;
+  early_tasks<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, starts, scores,
+                                                                         order, early);
+  limit_count<<<1, 1, 0, stream>>>(early.count, early.most);
+  check_launch(describe_points("starts that may be needed later", n));
+}
+
+void launch_leave_out_early(const TaskList& tasks, std::int64_t max_count, const EarlyTasks& early,
+                            StreamHandle stream) {
+  if (max_count == 0) return;
+  leave_out_early<<<grid_size(max_count, point_threads), point_threads, 0, stream>>>(tasks, early);
+  check_launch(describe_points("leaving out starts", max_count));
+}
+
+void launch_put_back_early(const TaskList& tasks, std::int64_t max_count, RefineResult* results,
+                           const EarlyTasks& early, StreamHandle stream) {
+  if (max_count == 0) return;
+  put_back_early<<<grid_size(max_count, point_threads), point_threads, 0, stream>>>(tasks, results, early);
+  check_launch(describe_points("putting back starts", max_count));
 }
 
 void launch_accept_results(const GridPoints& points, const RefineTasks& tasks, const RefineResult* results,

@@ -3,9 +3,9 @@
 namespace dic::kernels {
 namespace {
 
-/// True if the point left the image in the last frame. last.tracked: null if there was none.
-__device__ bool has_left(const FramePoints& last, std::int32_t i) {
-  return last.tracked && last.status(i) == Status::out_of_image;
+/// See track::is_excused. last.tracked: null if there was no last frame.
+__device__ bool is_excused(const FramePoints& last, std::int32_t i) {
+  return last.tracked && track::is_excused(last.status(i));
 }
 
 __global__ void __launch_bounds__(point_threads)
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(point_threads)
       count_up(counts + 2);
     } else if (trackable) {
       if (from < 0) append(without, i);
-      if (has_left(last, i)) {
+      if (is_excused(last, i)) {
         count_up(counts);
         if (from < 0) count_up(counts + 1);
       }
@@ -103,11 +103,11 @@ __global__ void __launch_bounds__(point_threads)
 
 __global__ void __launch_bounds__(point_threads)
     list_lost(const __grid_constant__ FramePoints last, const PointStart* starts, float least,
-              const __grid_constant__ PointList lost, std::int32_t* departed) {
+              const __grid_constant__ PointList lost, std::int32_t* excused) {
   for_each_point(last.grid.own, [&](std::int32_t i) {
     if (!last.trackable(i) || starts[i].score >= least || !last.is_missed(i)) return;
     append(lost, i);
-    if (has_left(last, i)) count_up(departed);
+    if (is_excused(last, i)) count_up(excused);
   });
 }
 
@@ -185,14 +185,13 @@ void launch_take_peaks(const std::int32_t* list, const SearchWindows& windows, c
 }
 
 void launch_list_lost_starts(const GridPoints& points, const TrackedPoint* last, const PointStart* starts,
-                             float least, const PointList& lost, std::int32_t* departed,
-                             StreamHandle stream) {
+                             float least, const PointList& lost, std::int32_t* excused, StreamHandle stream) {
   clear(lost.count, stream);
-  clear(departed, stream);
+  clear(excused, stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
   list_lost<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, last}, starts, least, lost,
-                                                                       departed);
+                                                                       excused);
   check_launch(describe_points("listing lost starts", n));
 }
 

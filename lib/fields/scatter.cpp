@@ -86,6 +86,18 @@ Squares squares_along(const Component& of, const MeasuredSubsets& subsets, std::
   return out;
 }
 
+/// Share of an excess of the ratio that chance explains.
+double by_chance(double area) { return kByChance / std::sqrt(area); }
+
+/// True if the ratio_of() these squares is surely no larger than chance explains. Counting is faster than
+/// finding the median, which few fields need.
+bool is_by_chance(const Squares& squares, double variance) {
+  const double most = kMedianOfNormal * (1 + by_chance(squares.area));
+  const double limit = 0.999999 * most * most * variance;
+  const auto below = std::ranges::count_if(squares.values, [&](double square) { return square < limit; });
+  return 2 * below > std::ssize(squares.values);
+}
+
 /// Observed over predicted scatter; 1 if there are too few places. variance: see variance_of_difference().
 double ratio_of(Squares squares, double variance) {
   if (static_cast<double>(squares.values.size()) < kLeastPlaces) return 1;
@@ -96,7 +108,7 @@ double ratio_of(Squares squares, double variance) {
 
 /// The ratio, of which the part that chance explains is taken away (Breiman's garrote), at least 1.
 double beyond_chance(double ratio, double area) {
-  const double excess = ratio - 1, chance = kByChance / std::sqrt(area);
+  const double excess = ratio - 1, chance = by_chance(area);
   return excess > chance ? 1 + excess - chance * chance / excess : 1;
 }
 
@@ -108,8 +120,9 @@ double excess(const Component& of, const MeasuredSubsets& subsets) {
   const std::int64_t apart = nodes(kApart), close = nodes(kClose);
   Squares all = squares_along(of, subsets, apart, true);
   all.add(squares_along(of, subsets, apart, false));
-  const double area = all.area;
-  double least = beyond_chance(ratio_of(std::move(all), variance_of_difference(subsets, apart * step)), area);
+  const double area = all.area, variance_apart = variance_of_difference(subsets, apart * step);
+  if (is_by_chance(all, variance_apart)) return 1;
+  double least = beyond_chance(ratio_of(std::move(all), variance_apart), area);
   if (least == 1) return 1;
   const double variance = variance_of_difference(subsets, close * step);
   for (const bool rows : {true, false})

@@ -130,6 +130,55 @@ TEST_F(Points, SelectARungOfStarts) {
   EXPECT_GT(left_in_all, 100);
 }
 
+TEST_F(Points, StartsRefinedEarlyComeBackIntoTheirList) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const DeviceArray<PointStart> starts(s.starts, stream);
+    const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+    for (const int most : {s.count(), 7, 0}) {
+      const DeviceArray<RefineTask> early_tasks(std::max(most, 1), stream);
+      std::vector<RefineResult> known(std::max(most, 1));
+      for (int k = 0; k < std::ssize(known); ++k) known[k].zncc = static_cast<float>(k + 1);
+      const DeviceArray<RefineResult> early_results(known, stream);
+      const DeviceArray<std::int32_t> early_count(1, stream), of_point(s.count(), stream);
+      const kernels::EarlyTasks early{early_tasks.data(), early_results.data(), early_count.data(),
+                                      of_point.data(), most};
+      kernels::launch_early_tasks(device.points, tracked.data(), starts.data(), {0.3f, 0.8f}, 1, early,
+                                  stream.handle());
+      const DeviceArray<RefineTask> tasks(s.count(), stream);
+      const DeviceArray<std::int32_t> count(1, stream);
+      const kernels::TaskList list{tasks.data(), count.data()};
+      kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), {0.3f, 0.7f}, 1, list,
+                                        stream.handle());
+      const std::vector<RefineTask> want = tasks.values(stream);
+      const int n = count.value(stream);
+      std::vector<RefineResult> unknown(s.count());
+      const DeviceArray<RefineResult> results(unknown, stream);
+      kernels::launch_leave_out_early(list, s.count(), early, stream.handle());
+      const std::vector<RefineTask> left = tasks.values(stream);
+      kernels::launch_put_back_early(list, s.count(), results.data(), early, stream.handle());
+      const std::vector<RefineTask> got = tasks.values(stream), of_early = early_tasks.values(stream);
+      const std::vector<RefineResult> got_results = results.values(stream);
+      const List numbers = of_point.values(stream);
+      int refined_early = 0;
+      for (int k = 0; k < n; ++k) {
+        const int number = numbers[want[k].point];
+        refined_early += number >= 0;
+        ASSERT_TRUE(same_bytes<RefineTask>({got[k]}, {want[k]}));
+        ASSERT_EQ(left[k].point, number < 0 ? want[k].point : kernels::no_point);
+        ASSERT_EQ(got_results[k].zncc, number < 0 ? 0 : number + 1);
+        if (number >= 0) {
+          ASSERT_TRUE(same_bytes<RefineTask>({of_early[number]}, {want[k]}));
+        }
+      }
+      ASSERT_LE(early_count.value(stream), most);
+      ASSERT_LE(refined_early, most);
+      if (most == s.count()) {
+        ASSERT_EQ(refined_early, n);
+      }
+    }
+  });
+}
+
 /// The lower quartile of the residuals of certain points, to one part in eight, as their classes tell it; 0
 /// if there are too few.
 float naive_normal_residual(const PointsState& s, std::int64_t large) {

@@ -144,6 +144,54 @@ TEST(LostMemory, APlateThatComesBackIsFoundAgain) {
   EXPECT_GE(found, right - 10) << "within " << frames << " frames";
 }
 
+/// The plates moved by (shift, 0) px, with noise of `sd` grey levels. The right one is smaller and has a
+/// fifth of the contrast.
+Image weak_plate(double shift, double sd, unsigned seed) {
+  static const test::Speckle speckle(3 * kWidth, kHeight, 2, 1, 900);
+  const auto grey = [&](int x, int y) {
+    const double at = x - shift, value = test::grey_of(speckle(at + kWidth, y));
+    if (at < 0.4 * kWidth) return value;
+    return at < 0.7 * kWidth ? 120.0 : 130 + (value - 130) / 5;
+  };
+  return test::converted<std::uint8_t>(test::noisy(test::image_of(kWidth, kHeight, grey), sd, seed),
+                                       ScalarType::u8);
+}
+
+TEST(LostMemory, APlateThatWasMereNoiseIsFoundAgain) {
+  const TrackOptions options = cpu_options();
+  Sequence sequence(options, weak_plate(0, 1, 1).view(), {});
+  const auto next = [&](double shift, double sd) {
+    const Image image = weak_plate(shift, sd, static_cast<unsigned>(10 + shift));
+    return sequence.measure(sequence.take(image.view()), {})->fetch().field;
+  };
+  const auto right = [](const Field& field, Status status) {
+    int points = 0;
+    for (std::int64_t k = 0; k < field.grid().nodes(); ++k)
+      points +=
+          field.status[k] == status && field.grid().x(static_cast<int>(k % field.grid().nx)) > 0.7 * kWidth;
+    return points;
+  };
+  const Field quiet = next(1, 1);
+  const int all = right(quiet, Status::ok);
+  EXPECT_GT(all, 50);
+  double shift = 1;
+  for (int frame = 0; frame < 5; ++frame) {
+    const Field noisy = next(shift += 6, 10);
+    EXPECT_GT(right(noisy, Status::flat), all / 2) << frame;
+    EXPECT_LT(right(noisy, Status::ok), all / 10) << frame;
+  }
+  int frames = 0, found = 0;
+  for (; frames < 2 && found < 0.6 * all; ++frames) {  // the rest has left the image
+    const Field field = next(shift += 2, 1);
+    found = right(field, Status::ok);
+    for (std::int64_t k = 0; k < field.grid().nodes(); ++k)
+      if (field.status[k] == Status::ok) {
+        EXPECT_NEAR(field.u[k], shift, 0.2);
+      }
+  }
+  EXPECT_GE(found, 0.6 * all) << "within " << frames << " frames";
+}
+
 TEST(LostMemory, PointsThatLeftTheImageAreNotMissedUnlessMostDid) {
   EXPECT_EQ(missed(50, 40, 300, 1000), 10);
   EXPECT_EQ(missed(50, 40, 500, 1000), 10);

@@ -21,12 +21,12 @@ constexpr bool most_lost(std::int64_t lost, std::int64_t points) { return 2 * lo
 constexpr bool worth_looking(std::int64_t lost, std::int64_t given_up, std::int64_t points) {
   return many_lost(lost - given_up, points) || most_lost(lost, points);
 }
-/// Number of points that are missing now (unpredicted, or lost), without those that had left the image: these
-/// are no reason to look all over it, and come back beside their neighbours. If most points left it, they may
-/// come back anywhere.
-constexpr std::int64_t missed(std::int64_t missing, std::int64_t departed_of_them, std::int64_t departed,
+/// Number of points that are missing now (unpredicted, or lost), without those that are excused (see
+/// is_excused): these are no reason to look all over the image, and come back beside their neighbours. If
+/// most points are excused, they may come back anywhere.
+constexpr std::int64_t missed(std::int64_t missing, std::int64_t excused_of_them, std::int64_t excused,
                               std::int64_t points) {
-  return most_lost(departed, points) ? missing : missing - departed_of_them;
+  return most_lost(excused, points) ? missing : missing - excused_of_them;
 }
 /// Number of frames after which the image pyramid is used again for points that it did not find.
 inline constexpr std::int64_t kFramesBetweenTries = 8;

@@ -29,7 +29,7 @@ concept StartSearchOperations = requires(T& search, const T& state) {
   /// better of both results.
   search.search_again(bool{});
   /// Numbers of points that can be looked for, that had no prediction, and that were not found; the last two
-  /// without points that had left the image (see missed()).
+  /// without points that the last frame excuses (see missed()).
   { search.trackable() } -> std::same_as<std::int64_t>;
   { search.unpredicted() } -> std::same_as<std::int64_t>;
   { search.lost() } -> std::same_as<std::int64_t>;

@@ -103,12 +103,12 @@ StartSearch::PointList StartSearch::lost_points() const {
 
 std::int64_t StartSearch::missed(const PointList& missing) const {
   if (!has_last()) return std::ssize(missing);
-  const auto departed = [&](const PointList& points) {
+  const auto excused = [&](const PointList& points) {
     return core::count_where(reference_.pool, std::ssize(points), [&](std::int64_t k) {
-      return reference_.last[points[k]].status == Status::out_of_image;
+      return is_excused(reference_.last[points[k]].status);
     });
   };
-  return track::missed(std::ssize(missing), departed(missing), departed(trackable_), trackable());
+  return track::missed(std::ssize(missing), excused(missing), excused(trackable_), trackable());
 }
 
 void StartSearch::search_again(bool all) {

@@ -50,7 +50,7 @@ class StartSearch {
   void predict_from_pyramid(std::span<const std::int64_t> which, std::span<Start> starts);
   void search(PointList which, std::span<Start> starts);
   PointList lost_points() const;
-  /// Number of these points, without those that had left the image.
+  /// Number of these points, without those that are excused.
   std::int64_t missed(const PointList& missing) const;
   /// Calls body(which[k], k) for all k, by all threads.
   template <typename Body>

@@ -25,10 +25,10 @@ class PointLists {
     first_front,    ///< count only: points of the first wave
     untried,        ///< count only: starts on lower steps of the ladder
     dropped,        ///< points of islands that were given up
-    departed,       ///< count only: points that left the image in the last frame
-    departed_unpredicted,  ///< count only: those among them without a prediction
-    left_to_neighbours,    ///< count only: points that only their neighbours may find
-    departed_lost,         ///< count only: those among them that were not found
+    excused,        ///< count only: points that the last frame excuses (track::is_excused)
+    excused_unpredicted,  ///< count only: those among them without a prediction
+    left_to_neighbours,   ///< count only: points that only their neighbours may find
+    excused_lost,         ///< count only: those among them that were not found
     names
   };
 

@@ -1,6 +1,7 @@
 #include "track/cuda/point_refinement.hpp"
 
 #include <algorithm>
+#include <dic/error.hpp>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -26,6 +27,14 @@ PointRefinement::PointRefinement(TrackerContext& context, const GpuFrame& frame,
       points_(frame.reference.points()),
       stream_(frame.gpu.stream()) {}
 
+PointRefinement::~PointRefinement() {
+  if (!early_) return;
+  try {
+    stream_.wait(workspace_.early_refined);  // before the images are released
+  } catch (const DeviceError&) {             // the device is lost, which whoever queued the work was told
+  }
+}
+
 void PointRefinement::start_over() {
   kernels::launch_initial_tasks(points_, starts_, kScoreLadder[0], options_.order, frame_.reference.tracked(),
                                 {workspace_.tasks(), lists_.count(PointLists::tasks)}, stream_.handle());
@@ -44,13 +53,37 @@ void PointRefinement::give_up_noise() {
 
 void PointRefinement::refine_starts(int step) {
   select({kScoreLadder[step], kScoreLadder[step - 1]}, workspace_.tasks(), PointLists::tasks);
+  const kernels::TaskList listed{workspace_.tasks(), lists_.count(PointLists::tasks)};
+  if (early_)
+    kernels::launch_leave_out_early(listed, points_.own.count(), workspace_.early(), stream_.handle());
   refine(PointLists::tasks);
+  if (early_)
+    kernels::launch_put_back_early(listed, points_.own.count(), workspace_.results(), workspace_.early(),
+                                   stream_.handle());
   accept(PointLists::tasks);
+}
+
+/// Refines the starts of all steps of the ladder that are left while the first waves go on, since each step
+/// takes as long as its slowest point. The results count when their step comes.
+void PointRefinement::refine_early() {
+  const bool saturated = frame_.reference.frame().saturated().words || frame_.current.saturated().words;
+  if (!workspace_.refines_early || saturated || !frame_.gpu.images().parallel_streams()) return;
+  const kernels::EarlyTasks early = workspace_.early();
+  kernels::launch_early_tasks(points_, frame_.reference.tracked(), starts_, {kLeastScore, kScoreLadder[0]},
+                              options_.order, early, stream_.handle());
+  workspace_.early_listed.record(stream_);
+  workspace_.early_stream.wait(workspace_.early_listed);
+  frame_.gpu.images().refine(frame_.reference.image(), frame_.current, frame_.reference.subsets(),
+                             {early.tasks, early.most, early.count}, early.results, workspace_.early_stream,
+                             nullptr);
+  workspace_.early_refined.record(workspace_.early_stream);
+  early_ = true;
 }
 
 void PointRefinement::begin_recovery() {
   list_front(front_ = PointLists::first_front);
-  next_waves_ = workspace_.first_waves;
+  if (++recoveries_ == 1) refine_early();
+  next_waves_ = recoveries_ == 1 ? workspace_.first_waves : 1;
 }
 
 /// Queues some waves before the host waits. It does not know how many of them find points to refine.
@@ -73,14 +106,29 @@ void PointRefinement::count_remaining(int step) {
 }
 
 RemainingPoints PointRefinement::remaining() {
+  if (early_) stream_.wait(workspace_.early_refined);
   before_wait_();
   ++waits_;
   lists_.wait(readback_, "the refinement");
   const RemainingPoints left{.front = halo_.sum(lists_.size(front_)),
                              .untried = halo_.sum(lists_.size(PointLists::untried))};
-  workspace_.first_waves = halo_.sum(lists_.size(PointLists::first_front)) > 0 ? 1 : 0;
+  note_first_waves(left);
   workspace_.first_waves_sufficed = waits_ == 1 && left.front == 0 && left.untried == 0;
   return left;
+}
+
+/// Chooses how the next frame begins, by the first recovery of this one.
+void PointRefinement::note_first_waves(const RemainingPoints& left) {
+  constexpr int most = 4;
+  const std::int64_t first_front = halo_.sum(lists_.size(PointLists::first_front));
+  if (recoveries_ > 1) return;
+  workspace_.refines_early = left.untried > 0;
+  if (first_front == 0)
+    workspace_.first_waves = 0;
+  else if (left.front > 0)
+    workspace_.first_waves = std::min(workspace_.first_waves + 1, most);
+  else
+    workspace_.first_waves = std::max(workspace_.first_waves, 1);
 }
 
 void PointRefinement::drop_islands() {

@@ -21,6 +21,9 @@ class PointRefinement {
   /// when usually all work of the frame is queued.
   PointRefinement(TrackerContext& context, const GpuFrame& frame, HaloExchange& halo,
                   const kernels::PointStart* starts, std::function<void()> before_wait, std::stop_token stop);
+  ~PointRefinement();
+  PointRefinement(const PointRefinement&) = delete;
+  PointRefinement& operator=(const PointRefinement&) = delete;
 
   void start_over();
   void refine_starts(int step);
@@ -41,6 +44,8 @@ class PointRefinement {
   void refine(PointLists::Name count, kernels::Event* most_done = nullptr);
   void accept(PointLists::Name count);
   void give_up_noise();
+  void refine_early();
+  void note_first_waves(const RemainingPoints& left);
 
   TrackerContext& context_;
   const RefineOptions& options_;
@@ -57,6 +62,8 @@ class PointRefinement {
   int next_waves_ = 0;  ///< number of waves that are queued before the host waits again
   int readback_ = 0;    ///< number of the readback of the remaining points
   int waits_ = 0;       ///< number of waits of the host for this frame
+  int recoveries_ = 0;  ///< number of recoveries of this frame that have begun
+  bool early_ = false;  ///< starts of this frame are refined early
 };
 
 }  // namespace dic::track::cuda

@@ -11,6 +11,9 @@ RefineOptions with_few_iterations(RefineOptions options) {
   return options;
 }
 
+/// Measurements that the whole device does at once: with few blocks, the next frames would wait for them.
+constexpr std::int64_t few_measurements = 8192;
+
 /// Bytes that one measurement needs.
 std::size_t bytes_of(const RefineOptions& options) {
   const auto words = static_cast<std::size_t>(kernels::PixelMasks(nullptr, options.subset).words_of());
@@ -120,7 +123,7 @@ bool SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& c
                                    .max_count = n,
                                    .most_residuals = parts.most_residuals,
                                    .are_parts = true,
-                                   .in_background = true};
+                                   .in_background = n > few_measurements};
   auto* results = static_cast<kernels::RefineResult*>(results_.data());
   images_->refine(of_parts, current, subsets, tasks, results, stream, nullptr);
   saturated_.run(*images_, of_parts, current, subsets, tasks, results, stream);

@@ -35,7 +35,7 @@ void StartSearch::resume(const QueuedSearch& search) {
 
 void StartSearch::predict_from_last() {
   kernels::launch_starts_from_last(points_, last_, starts_, lists_[PointLists::unpredicted],
-                                   lists_.count(PointLists::departed), stream_.handle());
+                                   lists_.count(PointLists::excused), stream_.handle());
   if (own_trackable_) return;
   list_own_points();
   own_trackable_ = lists_.size(PointLists::whole) + lists_.size(PointLists::clipped);
@@ -77,19 +77,19 @@ void StartSearch::fetch_counts() {
 std::int64_t StartSearch::unpredicted() {
   if (unpredicted_) return *unpredicted_;
   fetch_counts();
-  unpredicted_ = missed(PointLists::unpredicted, PointLists::departed_unpredicted);
+  unpredicted_ = missed(PointLists::unpredicted, PointLists::excused_unpredicted);
   return *unpredicted_;
 }
 
 std::int64_t StartSearch::lost() {
   lists_.wait(*readback_, "the search");
-  return missed(PointLists::lost, PointLists::departed_lost);
+  return missed(PointLists::lost, PointLists::excused_lost);
 }
 
-/// Number of the points of a list, without those that had left the image.
-std::int64_t StartSearch::missed(PointLists::Name missing, PointLists::Name departed) {
-  if (!departed_) departed_ = total(PointLists::departed);
-  return track::missed(total(missing), total(departed), *departed_, trackable());
+/// Number of the points of a list, without those that are excused.
+std::int64_t StartSearch::missed(PointLists::Name missing, PointLists::Name excused) {
+  if (!excused_) excused_ = total(PointLists::excused);
+  return track::missed(total(missing), total(excused), *excused_, trackable());
 }
 
 void StartSearch::search_all() { search(starts_); }
@@ -124,7 +124,7 @@ void StartSearch::search(PointStart* starts) {
 
 void StartSearch::list_lost(const PointStart* starts) {
   kernels::launch_list_lost_starts(points_, last_, starts, kRecognized, lists_[PointLists::lost],
-                                   lists_.count(PointLists::departed_lost), stream_.handle());
+                                   lists_.count(PointLists::excused_lost), stream_.handle());
   readback_ = lists_.start_readback(stream_);
 }
 
@@ -194,7 +194,7 @@ void StartSearch::search_again(bool all) {
   const kernels::PointRange& own = points_.own;
   auto* others = workspace_.other_starts.reserve<PointStart>(points_.count);
   kernels::launch_starts_from_last(points_, nullptr, others, lists_[PointLists::unpredicted],
-                                   lists_.count(PointLists::departed), stream_.handle());
+                                   lists_.count(PointLists::excused), stream_.handle());
   lists_.read(stream_, "the search");
   const PointLists::Name which = all ? PointLists::unpredicted : PointLists::lost;
   predict_from_pyramid(which, others);

@@ -65,13 +65,13 @@ class StartSearch {
   void fetch_counts();
   /// Length of a list summed over all GPUs, by the readback that was waited for last.
   std::int64_t total(PointLists::Name list) { return context_.gpus().team().sum(lists_.size(list)); }
-  std::int64_t missed(PointLists::Name missing, PointLists::Name departed);
+  std::int64_t missed(PointLists::Name missing, PointLists::Name excused);
   void list_own_points();
   void split(const std::int32_t* list, std::int64_t n);
   void search(kernels::PointStart* starts);
   void follow_whole(kernels::PointStart* starts);
   void search_list(const Step& step, kernels::PointStart* starts);
-  bool on_side_stream(bool clipped) const { return clipped && frame_.gpu.images().parallel_searches(); }
+  bool on_side_stream(bool clipped) const { return clipped && frame_.gpu.images().parallel_streams(); }
   const kernels::Stream& stream_of(bool clipped) const {
     return on_side_stream(clipped) ? workspace_.side_stream : stream_;
   }
@@ -95,7 +95,7 @@ class StartSearch {
   kernels::PointStart* const starts_;
   std::optional<int> readback_;  ///< number of the readback of the lists' lengths after the last search
   std::optional<std::int64_t> own_trackable_;  ///< count on this GPU; known when its points are listed
-  std::optional<std::int64_t> trackable_, unpredicted_, departed_;
+  std::optional<std::int64_t> trackable_, unpredicted_, excused_;
   bool has_coarse_field_ = false;
 };
 

@@ -87,9 +87,9 @@ void launch_give_up_effortless(const GridPoints& points, PreparedSubset* subsets
 /// Queues starts at the displacements of the last frame (all shapes 0 if `last` is null): the shape of the
 /// point itself, or of its best neighbour, continued to the point. `without` lists trackable points without
 /// such a start, except those that are left to their neighbours if there was a last frame, by their effort:
-/// these get the score kLeftToNeighbours, all others -1. counts: [3], numbers of trackable points that had
-/// left the image in the last frame, of those among them without a start, both without points that are left
-/// to their neighbours, and of the latter.
+/// these get the score kLeftToNeighbours, all others -1. counts: [3], numbers of trackable points that the
+/// last frame excuses (track::is_excused), of those among them without a start, both without points that are
+/// left to their neighbours, and of the latter.
 void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
                              const PointList& without, std::int32_t* counts, StreamHandle stream);
 
@@ -119,10 +119,10 @@ void launch_take_peaks(const std::int32_t* list, const SearchWindows& windows, c
                        PointStart* starts, const PointList& again, StreamHandle stream);
 
 /// Queues the list of the trackable points whose start scores less than `least` and whose loss is a reason to
-/// search whole images (see track::Effort). departed: number of those
-/// among them that had left the image in the last frame; last: its points, or null.
+/// search whole images (see track::Effort). excused: number of those among them that the last frame excuses
+/// (track::is_excused); last: its points, or null.
 void launch_list_lost_starts(const GridPoints& points, const TrackedPoint* last, const PointStart* starts,
-                             float least, const PointList& lost, std::int32_t* departed, StreamHandle stream);
+                             float least, const PointList& lost, std::int32_t* excused, StreamHandle stream);
 
 /// Queues replacing the start of each of `n` points by its other start if that scores better and the point is
 /// not left to its neighbours.
@@ -152,6 +152,24 @@ struct ScoreRange {
 void launch_tasks_from_starts(const GridPoints& points, TrackedPoint* tracked, const PointStart* starts,
                               const ScoreRange& scores, int order, const TaskList& tasks,
                               StreamHandle stream);
+
+/// Refinements of starts that may be needed later, made while others go on. Device memory.
+struct EarlyTasks {
+  RefineTask* tasks = nullptr;       ///< [most]
+  RefineResult* results = nullptr;   ///< [most]
+  std::int32_t* count = nullptr;     ///< number of tasks
+  std::int32_t* of_point = nullptr;  ///< [points]: number of the task of an own point; -1: it has none
+  std::int32_t most = 0;
+};
+/// Queues listing up to early.most tasks that launch_tasks_from_starts would list now.
+void launch_early_tasks(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
+                        const ScoreRange& scores, int order, const EarlyTasks& early, StreamHandle stream);
+/// Queues taking from a list those tasks that were refined early: tasks of no_point replace them.
+void launch_leave_out_early(const TaskList& tasks, std::int64_t max_count, const EarlyTasks& early,
+                            StreamHandle stream);
+/// Queues putting these tasks back, and their results among those of the list.
+void launch_put_back_early(const TaskList& tasks, std::int64_t max_count, RefineResult* results,
+                           const EarlyTasks& early, StreamHandle stream);
 
 /// Queues accepting results that are better than the state of their point. No two tasks belong to the same
 /// point. fresh: [count], 1 if the point is measured by its new result, otherwise 0.

@@ -41,7 +41,7 @@ class BandedImages final : public ImageAccess {
   void prepare_parts(const ReferenceImage& reference, const ReferenceSubsets& parts,
                      const kernels::RefineTasks& tasks, const kernels::Stream& stream) override;
   bool follows(const SubsetSearch&, const ImageView&, int, int) const override { return false; }
-  bool parallel_searches() const override { return false; }  // the memory holds one band only
+  bool parallel_streams() const override { return false; }  // the memory holds one band only
   /// Waits for the device.
   std::string find_peaks(SubsetSearch& search, const ReferenceImage& reference, const DeviceFrame& current,
                          const kernels::SearchWindows& windows, bool clipped, Peak* peaks,

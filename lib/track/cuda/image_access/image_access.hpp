@@ -51,8 +51,8 @@ class ImageAccess {
                              const kernels::RefineTasks& tasks, const kernels::Stream& stream) = 0;
   /// True if peaks can be followed in one launch, see SubsetSearch::follows.
   virtual bool follows(const SubsetSearch& search, const ImageView& image, int size, int range) const = 0;
-  /// True if two streams may search at the same time.
-  virtual bool parallel_searches() const = 0;
+  /// True if two streams may search and refine at the same time.
+  virtual bool parallel_streams() const = 0;
   /// Finds peaks as SubsetSearch::peaks does. Returns the variant that ran.
   virtual std::string find_peaks(SubsetSearch& search, const ReferenceImage& reference,
                                  const DeviceFrame& current, const kernels::SearchWindows& windows,

@@ -16,7 +16,7 @@ class WholeImages final : public ImageAccess {
   bool follows(const SubsetSearch& search, const ImageView& image, int size, int range) const override {
     return search.follows(image, size, range);
   }
-  bool parallel_searches() const override { return true; }
+  bool parallel_streams() const override { return true; }
   std::string find_peaks(SubsetSearch& search, const ReferenceImage& reference, const DeviceFrame& current,
                          const kernels::SearchWindows& windows, bool clipped, Peak* peaks,
                          const kernels::Stream& stream) override;

@@ -34,6 +34,13 @@ inline constexpr int kSmallIsland = 12;
 /// small island.
 inline constexpr int kIslandReach = kSmallIsland + 1;
 
+/// True if a point with this status in the last frame may be missing in the next one without a reason to look
+/// for it all over the image: it had left the image, or its texture was only noise, which matches anywhere by
+/// chance and is given up wherever it is found.
+DIC_HOST_DEVICE constexpr bool is_excused(Status last) {
+  return last == Status::out_of_image || last == Status::flat;
+}
+
 /// Position of a material point of the original reference in the current reference.
 struct MaterialPoint {
   double u = 0, v = 0;                   ///< displacement from the original reference to this one, px
