@@ -36,7 +36,7 @@ ImageMemory::ImageMemory(const TrackOptions& options, const ImageView& image, st
   const std::size_t frame = pitch + plane * sizeof(kernels::CoefficientPair), saturated = plane / 8,
                     reference = plane * kPlanesOfReference;
   const int order = options.refine.order;
-  const std::size_t split = options.split ? 2 * SplitSubsets::most_bytes(options.refine) : 0;
+  const std::size_t split = options.split ? SplitSubsets::most_bytes(options.refine) : 0;
   needed = height * (kFrames * (frame + saturated) + reference) + pyramids;
   available = options.gpu_memory > 0
                   ? options.gpu_memory * kMegabyte
