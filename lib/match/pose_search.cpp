@@ -106,7 +106,8 @@ PoseSearch::PoseSearch(const Template& source, const MatchOptions& options, core
       freedom_(freedom_of(options)),
       poses_(coarse_poses()),
       patterns_(poses_.count()),
-      refiners_(pool.size(), PoseRefiner(pool)) {}
+      refiners_(pool.size(), PoseRefiner(pool)),
+      pixels_(pool.size()) {}
 
 double PoseSearch::coarse_work(ImageView image) const {
   const double places = static_cast<double>(image.width) * image.height / (1LL << 2 * template_.top());
@@ -327,15 +328,15 @@ bool is_empty(const Rectangle& part) { return part.right - part.left < 4 || part
 /// Fits on the host, in a part of the image around an instance.
 class HostFits final : public FullFits {
  public:
-  /// is_fast: grey values between pixels without a spline. part: not empty.
+  /// is_fast: grey values between pixels without a spline, whose memory is `pixels`. part: not empty.
   HostFits(const ImagePyramid& image, const Rectangle& part, bool is_fast, PoseRefiner& refiner,
-           core::ThreadPool& pool)
+           FloatImage& pixels, core::ThreadPool& pool)
       : part_(part), refiner_(refiner) {
     const int width = part.right - part.left, height = part.bottom - part.top;
     const ImageView view = part_of(image.image(), part.left, part.top, width, height);
     if (is_fast) {
-      pixels_ = float_image(view, pool);
-      samples_ = sample_image(pixels_, nullptr);
+      make_float_image(view, pool, pixels);
+      samples_ = sample_image(pixels, nullptr);
       samples_.sampling = Sampling::lagrange;
     } else {
       samples_ = spline_.emplace(view, pool).samples();
@@ -370,7 +371,7 @@ class HostFits final : public FullFits {
 
   Rectangle part_;
   std::optional<QuinticSpline> spline_;
-  FloatImage pixels_, mask_;
+  FloatImage mask_;
   SampleImage samples_;
   PoseRefiner& refiner_;
 };
@@ -450,7 +451,8 @@ std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial, c
   const Rectangle part = reach_of(candidate.warp, trial.image.image());
   if (is_empty(part)) return std::nullopt;
   std::unique_ptr<FullFits> fits = is_fast ? nullptr : trial.backend.full_fits(template_);
-  if (!fits) fits = std::make_unique<HostFits>(trial.image, part, is_fast, trial.refiner, pool_);
+  if (!fits)
+    fits = std::make_unique<HostFits>(trial.image, part, is_fast, trial.refiner, trial.pixels, pool_);
   RefinementPlan plan{{.freedom = freedom_,
                        .any_polarity = options_.ignore_polarity,
                        .most_steps = 10,
@@ -746,7 +748,7 @@ std::optional<PoseSearch::Measured> PoseSearch::finish(const Trial& trial, const
   Best best;
   try_pose(trial, candidate, false, best);
   if (best.pose && is_known(best.pose->warp, known, kSameUnit)) return std::nullopt;
-  if (best.pose && best.score >= options_.threshold)
+  if (best.pose && best.score >= options_.threshold && hides_pixels(best.pose->fit))
     if (const auto other = pose_of_all(trial, best.pose->warp))
       try_pose(trial, {.warp = *other}, false, best);
   try_symmetries(trial, candidate.warp, best);
@@ -900,8 +902,8 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
     std::vector<std::optional<Measured>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
       if (!limit.is_over())
-        matches[k] =
-            finish({setting.image, effort, refiners_[worker], setting.backend}, batch[k], run.pose, known);
+        matches[k] = finish({setting.image, effort, refiners_[worker], pixels_[worker], setting.backend},
+                            batch[k], run.pose, known);
     });
     for (const auto& match : matches) {
       if (!match) continue;

@@ -61,6 +61,7 @@ class PoseSearch {
     const ImagePyramid& image;
     const Effort& effort;
     PoseRefiner& refiner;
+    FloatImage& pixels;  ///< memory
     PoseBackend& backend;
   };
   struct Refined {
@@ -154,6 +155,7 @@ class PoseSearch {
   std::vector<CoarsePattern> patterns_;  ///< by pose, for `pattern_stride_`
   std::ptrdiff_t pattern_stride_ = 0;
   std::vector<PoseRefiner> refiners_;  ///< one per thread
+  std::vector<FloatImage> pixels_;     ///< one per thread
 };
 
 }  // namespace dic::match
