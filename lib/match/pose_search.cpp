@@ -790,23 +790,32 @@ MatchResult PoseSearch::find_near(const Match& last, const Setting& setting) {
   return find({&run, 1}, setting, {setting.limit, 1, true}).front();
 }
 
-/// Takes the next candidates, at most `most`, that may reach the score `least`, are not at the pose of an
-/// accepted match and do not overlap one which they cannot surpass.
-std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Candidate>& candidates,
-                                                          std::size_t& next, std::size_t most, double least,
-                                                          const Match& pose,
+/// Takes at most `most` of the waiting candidates, which are sorted by their scores, that may reach the score
+/// `least`. Drops those that are at the pose of an accepted match or overlap one which they cannot surpass.
+/// Those that overlap such a candidate of the batch wait for what becomes of it.
+std::vector<PoseSearch::Candidate> PoseSearch::next_batch(std::vector<Candidate>& waiting, std::size_t most,
+                                                          double least, const Match& pose,
                                                           const std::vector<Match>& accepted) const {
-  std::vector<Candidate> batch;
-  for (; next < candidates.size() && batch.size() < most; ++next) {
-    const Candidate& candidate = candidates[next];
+  const auto is_hidden = [&](const Match& place, const std::vector<Match>& others) {
+    const auto may_win =
+        std::ranges::find_if(others, [&](const Match& other) { return other.score < place.score + kRise; });
+    return is_suppressed(place, {others.begin(), may_win}, options_.max_overlap);
+  };
+  std::vector<Candidate> batch, others;
+  std::vector<Match> places;  // of the batch
+  for (const Candidate& candidate : waiting) {
     if (candidate.score < least - kRise) break;
-    if (is_known(candidate.warp, accepted, 2)) continue;
-    const auto may_win = std::ranges::find_if(
-        accepted, [&](const Match& match) { return match.score < candidate.score + kRise; });
-    const std::vector<Match> better(accepted.begin(), may_win);
-    if (!is_suppressed(match_at(candidate.warp, candidate, pose), better, options_.max_overlap))
-      batch.push_back(candidate);
+    Match place = match_at(candidate.warp, candidate, pose);
+    place.score = candidate.score;
+    if (is_known(candidate.warp, accepted, 2) || is_hidden(place, accepted)) continue;
+    if (batch.size() == most || is_hidden(place, places)) {
+      others.push_back(candidate);
+      continue;
+    }
+    batch.push_back(candidate);
+    places.push_back(place);
   }
+  waiting = std::move(others);
   return batch;
 }
 
@@ -884,7 +893,7 @@ std::vector<Match> PoseSearch::determined(std::span<const Measured> measured) co
 /// Measures the candidates in order until no other one can be among the best.
 void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort) {
   const SearchLimit& limit = effort.limit;
-  const std::vector<Candidate>& candidates = run.candidates;
+  std::vector<Candidate>& waiting = run.candidates;
   MatchResult& result = run.result;
   std::vector<Measured> measured;
   std::vector<Match>
@@ -892,13 +901,12 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
   double best = -1;
   // The best candidates are mostly those that are wanted; others are worth measuring at the same time.
   std::size_t most = std::min<std::size_t>(effort.matches, kMostTogether);
-  for (std::size_t next = 0; next < candidates.size() && !limit.is_over();
-       most = std::min(2 * most, kMostTogether)) {
+  for (; !limit.is_over(); most = std::min(2 * most, kMostTogether)) {
     const bool is_full = static_cast<int>(result.matches.size()) == effort.matches;
     const double least =
         is_full ? std::max(options_.threshold, result.matches.back().score) : options_.threshold;
-    if (candidates[next].score < least - kRise) break;
-    const std::vector<Candidate> batch = next_batch(candidates, next, most, least, run.pose, known);
+    const std::vector<Candidate> batch = next_batch(waiting, most, least, run.pose, known);
+    if (batch.empty()) break;
     std::vector<std::optional<Measured>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
       if (!limit.is_over())
