@@ -20,7 +20,7 @@ constexpr double kDegree = std::numbers::pi / 180;
 constexpr double kPoseStep = 1.3;  ///< distance of neighbouring coarse poses at the template's rim, px
 /// Amount by which an exact copy's score may be too low.
 constexpr double kScoreRounding = 1e-6;
-constexpr int kMostCandidates = 600;       ///< of the coarsest level, but
+constexpr int kMostCandidates = 400;       ///< of the coarsest level, but
 constexpr double kRise = 0.05;             ///< amount by which full resolution may raise a score
 constexpr int kFewCandidates = 16;         ///< where one match is searched near an earlier pose, of which
 constexpr std::size_t kFewRefined = 6;     ///< so many stay after the coarsest level
