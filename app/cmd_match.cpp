@@ -172,11 +172,12 @@ class MatchRun {
 
   /// Images that cannot be read are named on stderr and skipped; if there is only one image, throws
   /// FileError.
-  ExitCode execute(std::stop_token stop) {
+  ExitCode execute(Interruption& interruption) {
     std::int64_t skipped = 0, searched = 0;
     for (std::int64_t k = 0;; ++k) {
       std::optional<Image> image;
       try {
+        const Interruption::AtOnce at_once(interruption);
         image = images_.read(k);
       } catch (const FileError& e) {
         if (images_.count() == 1) throw;
@@ -185,7 +186,7 @@ class MatchRun {
         continue;
       }
       if (!image) break;
-      search(k, *image, stop);
+      search(k, *image, interruption.token());
       ++searched;
     }
     if (searched == 0) throw FileError("None of the images could be read: name other ones.");
@@ -279,11 +280,14 @@ void run_match(MatchCommand& command) {
     command.options.rotations = parse_range("--rotation", command.rotation);
   if (!command.scales.empty() && !command.options.scale_range)
     command.options.scales = parse_range("--scales", command.scales);
-  const Interruption interruption;
+  Interruption interruption;
+  std::optional<Interruption::AtOnce> at_once(interruption);
   MatchImages images(command.images);
   if (command.options.device == "auto" && !is_worth_gpu(command, images)) command.options.device = "cpu";
   hide_unused_gpus(command.options.device);
-  const ExitCode code = MatchRun(command, images).execute(interruption.token());
+  MatchRun run(command, images);
+  at_once.reset();
+  const ExitCode code = run.execute(interruption);
   if (code != done) throw CLI::RuntimeError(code);
 }
 

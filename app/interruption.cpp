@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
+#include <iostream>
 
 #include "commands.hpp"
 
@@ -55,13 +55,19 @@ Interruption::~Interruption() {
   pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 
+Interruption::AtOnce::AtOnce(Interruption& interruption) : interruption_(interruption) {
+  std::cout.flush();
+  interruption_.ends_at_once_ = true;
+  if (interruption_.stop_.stop_requested()) std::_Exit(interrupted);
+}
+
 void Interruption::watch() {
   for (;;) {
     int signal = 0;
     sigwait(&signals_, &signal);
     if (watched_.stop_requested()) return;
     if (signal == SIGUSR1) continue;
-    if (stop_.stop_requested()) std::_Exit(interrupted);
+    if (ends_at_once_ || stop_.stop_requested()) std::_Exit(is_gone ? output_gone : interrupted);
     stop_.request_stop();
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <stop_token>
 #include <thread>
@@ -18,6 +19,19 @@ class Interruption {
 
   std::stop_token token() const { return stop_.get_token(); }
 
+  /// While it lives, a signal ends the program at once: for work that cannot be stopped midway and writes
+  /// nothing, such as reading an image.
+  class AtOnce {
+   public:
+    explicit AtOnce(Interruption& interruption);
+    ~AtOnce() { interruption_.ends_at_once_ = false; }
+    AtOnce(const AtOnce&) = delete;
+    AtOnce& operator=(const AtOnce&) = delete;
+
+   private:
+    Interruption& interruption_;
+  };
+
   /// True if the reader of what the program prints has ended, as in `dic validate | head`: the stop was
   /// requested for that reason.
   static bool output_is_gone();
@@ -28,6 +42,7 @@ class Interruption {
   sigset_t signals_;
   std::stop_source stop_;
   std::stop_source watched_;  ///< requested when the watcher has to end
+  std::atomic<bool> ends_at_once_ = false;
   std::thread watcher_;
 };
 

@@ -17,35 +17,33 @@ constexpr int pairs_per_lane = PatternPairs::kStep / 4;
 /// The statistics of a place and a part: 1 / root, mean / root; or n, v, v v, of which those of the visible
 /// pixels follow.
 constexpr int statistics_of(bool cut) { return cut ? 3 : 2; }
-constexpr int blocks_per_multiprocessor = 2;
+/// Blocks per multiprocessor; leaves 255 or 128 registers.
+constexpr int blocks_of(bool cut) { return cut ? 2 : 4; }
 
-/// Sums of products over all blocks and over those at each side. across: products along x; deep: of
-/// templates.
-template <int kAcross, int kDeep>
+/// Sums of products over all blocks and over those at each side. deep: products of templates.
+template <int kDeep>
 struct RingSums {
-  using Tile = float[kAcross][kDeep][4];
+  using Tile = float[kDeep][4];
   Tile all = {}, side[kPatternParts - 1];
 
   /// Takes over the running sum `all` behind a block, of the number `k` in PatternPairs::kRing.
   __device__ void end_block(int k) {
     enum Side { left, right, top, bottom };
 #pragma unroll
-    for (int a = 0; a < kAcross; ++a)
+    for (int d = 0; d < kDeep; ++d)
 #pragma unroll
-      for (int d = 0; d < kDeep; ++d)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float sum = all[a][d][i];
-          const auto of = [&](Side s) -> float& { return side[s][a][d][i]; };
-          if (k == 0) of(left) = sum;   // the first block
-          if (k == 1) of(right) = sum;  // before the right side
-          if (k == 2) of(top) = sum;
-          if (k == 3) of(bottom) = sum;  // before the lower side
-          if (k == 4) of(right) = sum - of(right);
-          if (k == 5) of(left) -= sum;  // before the other blocks of the left side
-          if (k == 6) of(bottom) = sum - of(bottom);
-          if (k == 7) of(left) += sum;
-        }
+      for (int i = 0; i < 4; ++i) {
+        const float sum = all[d][i];
+        const auto of = [&](Side s) -> float& { return side[s][d][i]; };
+        if (k == 0) of(left) = sum;   // the first block
+        if (k == 1) of(right) = sum;  // before the right side
+        if (k == 2) of(top) = sum;
+        if (k == 3) of(bottom) = sum;  // before the lower side
+        if (k == 4) of(right) = sum - of(right);
+        if (k == 5) of(left) -= sum;  // before the other blocks of the left side
+        if (k == 6) of(bottom) = sum - of(bottom);
+        if (k == 7) of(left) += sum;
+      }
   }
 };
 
@@ -110,24 +108,20 @@ class TensorTile {
 
  private:
   /// Sums of t v; of the visible pixels of patterns that are cut, those of t and t t as well.
-  template <bool partly, int kAcross, int kDeep>
-  using Sums = RingSums<kAcross, kDeep>[partly ? 3 : 1];
+  template <bool partly, int kDeep>
+  using Sums = RingSums<kDeep>[partly ? 3 : 1];
 
   /// Scores kLanes templates at a row of the tile.
   __device__ void score_row(int first, int row) const {
-    constexpr int products = tile_columns / product_places;
-    if constexpr (!cut) {
-      correlate<false, products, 2>(first, row, 0);
-    } else {
-      for (int column = 0; column < tile_columns; column += product_places) {
-        if (x0_ + column > job_.image.width) continue;
-        if (!is_cut(job_, pose_, x0_ + column, y0_ + row, product_places, 1)) {
-          correlate<false, 1, 2>(first, row, column);
-          continue;
-        }
-        for (int deep = 0; deep < CoarsePatterns::kLanes; deep += product_templates)
-          correlate<true, 1, 1>(first + deep, row, column);
+    for (int column = 0; column < tile_columns; column += product_places) {
+      if (x0_ + column > job_.image.width) continue;
+      if (!cut || !is_cut(job_, pose_, x0_ + column, y0_ + row, product_places, 1)) {
+        correlate<false, 2>(first, row, column);
+        continue;
       }
+      if constexpr (cut)
+        for (int deep = 0; deep < CoarsePatterns::kLanes; deep += product_templates)
+          correlate<true, 1>(first + deep, row, column);
     }
   }
 
@@ -223,9 +217,9 @@ class TensorTile {
 
   /// Correlates some templates, from `first` on, with places of a row of the tile, from a column on. partly:
   /// not all pixels of the patterns are visible.
-  template <bool partly, int kAcross, int kDeep>
+  template <bool partly, int kDeep>
   __device__ void correlate(int first, int row, int column) const {
-    Sums<partly, kAcross, kDeep> sums;
+    Sums<partly, kDeep> sums;
     const CoarsePatterns& patterns = job_.patterns;
     const int reach = patterns.reach, step_words = patterns.lanes / product_templates * warp_size;
     const int shift = (row + reach) * stride_ + column + reach + lane_ / 4;
@@ -236,10 +230,9 @@ class TensorTile {
     const int2* pairs = reinterpret_cast<const int2*>(patterns.pairs);
     unsigned grey = first_step_ * step_words + first / product_templates * warp_size + lane_;
     unsigned pair = 4 * first_step_ + lane_ % 4;
-    const auto load_places = [&](int2 shifts, Word(&words)[2][2 * kAcross]) {
-#pragma unroll
-      for (int a = 0; a < 2 * kAcross; ++a)
-        words[0][a] = values[shifts.x + 8 * a], words[1][a] = values[shifts.y + 8 * a];
+    const auto load_places = [&](int2 shifts, Word(&words)[4]) {
+      words[0] = values[shifts.x], words[1] = values[shifts.x + 8];
+      words[2] = values[shifts.y], words[3] = values[shifts.y + 8];
     };
     const auto load_greys = [&](Word(&words)[kDeep][2]) {
 #pragma unroll
@@ -251,7 +244,7 @@ class TensorTile {
     // Places and grey values are loaded one step ahead, pairs two; behind the last ones are those of another
     // pose.
     int2 at = pairs[pair];
-    Word t[kDeep][2], v[2][2 * kAcross];
+    Word t[kDeep][2], v[4];
     load_greys(t);
     load_places(at, v);
     int2 next = pairs[pair += 4];
@@ -260,33 +253,29 @@ class TensorTile {
       const int steps = steps_[block / 4] >> 8 * (block % 4) & 255;
       for (int step = 0; step < steps; ++step) {
         grey += step_words;
-        Word next_t[kDeep][2], next_v[2][2 * kAcross];
+        Word next_t[kDeep][2], next_v[4];
         load_greys(next_t);
         load_places(next, next_v);
         const int2 later = pairs[pair += 4];
 #pragma unroll
-        for (int a = 0; a < kAcross; ++a) {
-          const Word places[4] = {v[0][2 * a], v[0][2 * a + 1], v[1][2 * a], v[1][2 * a + 1]};
-#pragma unroll
-          for (int d = 0; d < kDeep; ++d) multiply(sums[0].all[a][d], places, t[d]);
-          if constexpr (partly) {
-            const Word c[4] = {counts[at.x], counts[at.x + 8], counts[at.y], counts[at.y + 8]};
-            const Word squares[2] = {squared(t[0][0]), squared(t[0][1])};
-            multiply(sums[1].all[a][0], c, t[0]);
-            multiply(sums[2].all[a][0], c, squares);
-          }
+        for (int d = 0; d < kDeep; ++d) multiply(sums[0].all[d], v, t[d]);
+        if constexpr (partly) {
+          const Word c[4] = {counts[at.x], counts[at.x + 8], counts[at.y], counts[at.y + 8]};
+          const Word squares[2] = {squared(t[0][0]), squared(t[0][1])};
+          multiply(sums[1].all[0], c, t[0]);
+          multiply(sums[2].all[0], c, squares);
         }
         at = next, next = later;
 #pragma unroll
         for (int d = 0; d < kDeep; ++d) t[d][0] = next_t[d][0], t[d][1] = next_t[d][1];
 #pragma unroll
-        for (int a = 0; a < 2 * kAcross; ++a) v[0][a] = next_v[0][a], v[1][a] = next_v[1][a];
+        for (int i = 0; i < 4; ++i) v[i] = next_v[i];
       }
 #pragma unroll
       for (auto& kind : sums) kind.end_block(block);
     }
     const int own = first + 2 * (lane_ % 4);
-    Best<kAcross, kDeep> best;
+    Best<kDeep> best;
     if constexpr (partly)
       rate_visible(own, row, column, sums, best);
     else
@@ -301,38 +290,35 @@ class TensorTile {
   __device__ void load_parts(int template_index, int part, CoarsePatterns::Part (&parts)[2]) const {
     for (int j = 0; j < 2; ++j) parts[j] = part_of(job_.patterns, pose_, part, template_index + j);
   }
-  __device__ int place_of(int row, int column, int a, int half) const {
-    return row * tile_columns + column + a * product_places + lane_ / 4 + half * 8;
+  __device__ int place_of(int row, int column, int half) const {
+    return row * tile_columns + column + lane_ / 4 + half * 8;
   }
 
-  template <int kAcross, int kDeep>
-  using Best = float[kAcross][kDeep][4];
+  template <int kDeep>
+  using Best = float[kDeep][4];
 
   /// The best scores of a part. A lane has two neighbouring templates at two places of each product.
-  template <int kAcross, int kDeep>
-  __device__ void rate(int own, int row, int column, const RingSums<kAcross, kDeep>& sums,
-                       Best<kAcross, kDeep>& best) const {
+  template <int kDeep>
+  __device__ void rate(int own, int row, int column, const RingSums<kDeep>& sums, Best<kDeep>& best) const {
 #pragma unroll
     for (int part = 0; part < kPatternParts; ++part) {
       CoarsePatterns::Part parts[kDeep][2];
 #pragma unroll
       for (int d = 0; d < kDeep; ++d) load_parts(own + d * product_templates, part, parts[d]);
 #pragma unroll
-      for (int a = 0; a < kAcross; ++a)
+      for (int half = 0; half < 2; ++half) {
+        const float2 window = root_and_mean(part, place_of(row, column, half));
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float2 window = root_and_mean(part, place_of(row, column, a, half));
+        for (int d = 0; d < kDeep; ++d)
 #pragma unroll
-          for (int d = 0; d < kDeep; ++d)
-#pragma unroll
-            for (int j = 0; j < 2; ++j) {
-              const int i = 2 * half + j;
-              const float all = sums.all[a][d][i], sum = part == 0 ? all : all - sums.side[part - 1][a][d][i];
-              const float score = fmaf(parts[d][j].factor, sum * window.x, -parts[d][j].of_mean * window.y);
-              const float rated = any_polarity ? fabsf(score) : score;
-              best[a][d][i] = part == 0 ? rated : fmaxf(best[a][d][i], rated);
-            }
-        }
+          for (int j = 0; j < 2; ++j) {
+            const int i = 2 * half + j;
+            const float all = sums.all[d][i], sum = part == 0 ? all : all - sums.side[part - 1][d][i];
+            const float score = fmaf(parts[d][j].factor, sum * window.x, -parts[d][j].of_mean * window.y);
+            const float rated = any_polarity ? fabsf(score) : score;
+            best[d][i] = part == 0 ? rated : fmaxf(best[d][i], rated);
+          }
+      }
     }
   }
   /// 1 / root of the sum of squared deviations under a part at a place, and the mean times that.
@@ -345,14 +331,13 @@ class TensorTile {
   }
 
   /// The best scores of a part's visible pixels.
-  __device__ void rate_visible(int own, int row, int column, const Sums<true, 1, 1>& sums,
-                               Best<1, 1>& best) const {
+  __device__ void rate_visible(int own, int row, int column, const Sums<true, 1>& sums, Best<1>& best) const {
     const CoarsePatterns& patterns = job_.patterns;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int x = x0_ + column + lane_ / 4 + half * 8;
       const float least = is_cut(job_, pose_, x, y0_ + row, 1, 1) ? 0.0f : -1.0f;
-      best[0][0][2 * half] = best[0][0][2 * half + 1] = least;
+      best[0][2 * half] = best[0][2 * half + 1] = least;
     }
     float contrasts[2];
 #pragma unroll
@@ -363,26 +348,26 @@ class TensorTile {
       CoarsePatterns::Part parts[2];
       load_parts(own, part, parts);
       const auto of = [&](int kind, int i) {
-        const float all = sums[kind].all[0][0][i];
-        return part == 0 ? all : all - sums[kind].side[part - 1][0][0][i];
+        const float all = sums[kind].all[0][i];
+        return part == 0 ? all : all - sums[kind].side[part - 1][0][i];
       };
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int place = place_of(row, column, 0, half);
+        const int place = place_of(row, column, half);
         const float n = statistic(0, part, place), v = statistic(1, part, place),
                     vv = statistic(2, part, place);
 #pragma unroll
         for (int i = 2 * half; i < 2 * half + 2; ++i) {
           const CutSums of_part{n, of(1, i), of(2, i), v, vv, of(0, i)};
-          best[0][0][i] = fmaxf(best[0][0][i], cut_score(of_part, parts[i % 2].weight, contrasts[i % 2],
-                                                         demands_.least_visible * number_.of(0), demands_));
+          best[0][i] = fmaxf(best[0][i], cut_score(of_part, parts[i % 2].weight, contrasts[i % 2],
+                                                   demands_.least_visible * number_.of(0), demands_));
         }
       }
     }
   }
 
-  template <int kAcross, int kDeep>
-  __device__ void write(int own, int row, int column, const Best<kAcross, kDeep>& best) const {
+  template <int kDeep>
+  __device__ void write(int own, int row, int column, const Best<kDeep>& best) const {
     const CoarsePatterns& patterns = job_.patterns;
     const int y = y0_ + row, group = lane_ / 4;
     const int width = job_.image.width + 2, x = x0_ + column + group;
@@ -397,12 +382,8 @@ class TensorTile {
         float* plane = to + ahead * of_template;
         if (own + ahead >= patterns.templates) continue;
 #pragma unroll
-        for (int a = 0; a < kAcross; ++a)
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            const int right = a * product_places + half * 8;
-            if (x + right <= job_.image.width) plane[right] = best[a][d][2 * half + j];
-          }
+        for (int half = 0; half < 2; ++half)
+          if (x + 8 * half <= job_.image.width) plane[8 * half] = best[d][2 * half + j];
       }
   }
   const ScoreJob& job_;
@@ -418,7 +399,7 @@ class TensorTile {
 /// Scores of all tiles and poses, a block each, that are cut or not. Blocks that run at the same time have
 /// the same pose, so that its patterns stay in the cache.
 template <bool cut, bool any_polarity>
-__global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
+__global__ void __launch_bounds__(threads, blocks_of(cut))
     tensor_scores(const __grid_constant__ ScoreJob job, int stride, TileGrid grid) {
   extern __shared__ float memory[];
   const int pose = blockIdx.x / grid.all, tile = blockIdx.x % grid.all;

@@ -5,22 +5,23 @@
 namespace dic::match {
 namespace {
 
-constexpr int kTileRows = 32, kTileColumns = 62;  ///< places that one task searches
-constexpr int kPlaneRows = kTileRows + 2;         ///< a tile and its border, which decides about local maxima
-constexpr int kPlaneColumns = 128;                ///< a tile, its border, whole vectors
+/// Places that one task searches: of small images fewer rows, so that all threads have some.
+constexpr int kMostTileRows = 32, kLeastTileRows = 8, kTileColumns = 62;
+constexpr int kPlaneRows = kMostTileRows + 2;  ///< a tile and its border, which decides about local maxima
+constexpr int kPlaneColumns = 128;             ///< a tile, its border, whole vectors
 constexpr int kPlane = kPlaneRows * kPlaneColumns;
 
 /// Coarse scores of all wanted poses in one tile.
 class ScoreTile {
  public:
   ScoreTile(const CoarseSearch& search, const std::vector<char>& is_wanted, std::vector<float>& memory,
-            int column, int row)
+            int column, int first_row, int rows)
       : search_(search),
         is_wanted_(is_wanted),
         scores_(memory),
         x0_(column * kTileColumns - 1),
-        y0_(row * kTileRows - 1),
-        rows_(std::min(kPlaneRows, search.image->height - y0_ + 1)),
+        y0_(first_row - 1),
+        rows_(std::min(rows + 2, search.image->height - y0_ + 1)),
         columns_(std::min(kTileColumns + 2, search.image->width - x0_ + 1)) {
     scores_.resize(static_cast<std::size_t>(search.poses->count()) * kPlane);
   }
@@ -113,13 +114,14 @@ class CpuPoses final : public PoseBackend {
     std::vector<char> is_wanted(search.poses->count(), 0);
     for (const int p : search.wanted) is_wanted[p] = 1;
     const int across = (search.image->width + kTileColumns - 1) / kTileColumns;
-    const int down = (search.image->height + kTileRows - 1) / kTileRows;
+    const int rows = std::clamp(search.image->height * across / pool_.size(), kLeastTileRows, kMostTileRows);
+    const int down = (search.image->height + rows - 1) / rows;
     std::vector<std::vector<CoarseMaximum>> found(pool_.size());
     pool_.parallel_for(static_cast<std::int64_t>(across) * down, 1,
                        [&](std::int64_t k, std::int64_t, int worker) {
                          if (limit.is_over()) return;
                          ScoreTile tile(search, is_wanted, memory_[worker], static_cast<int>(k % across),
-                                        static_cast<int>(k / across));
+                                        static_cast<int>(k / across) * rows, rows);
                          if (tile.correlate(limit)) tile.add_maxima(found[worker]);
                        });
     search.found.clear();

@@ -251,6 +251,51 @@ void weight_any(const PixelList& pixels, std::size_t begin, const WeightRule& ru
   }
 }
 
+void weighted_products_any(const WeightedRows& of, int rows, int columns, double* HWY_RESTRICT products) {
+  const D d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  for (int a = 0; a < rows; ++a) {
+    const float* left = of.first + a * of.stride;
+    for (int b = 0; b < columns; ++b) {
+      double& product = products[a * columns + b];
+      if (b < a) {
+        product = products[b * columns + a];
+        continue;
+      }
+      const float* right = of.first + b * of.stride;
+      V sum = hn::Zero(d);
+      for (int k = 0; k < of.count; k += lanes)
+        sum = hn::MulAdd(hn::Mul(hn::LoadU(d, of.weights + k), hn::LoadU(d, left + k)),
+                         hn::LoadU(d, right + k), sum);
+      product = static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
+    }
+  }
+}
+
+void add_squared_products_any(const WeightedRows& of, int rows, const float* HWY_RESTRICT coefficients,
+                              int pairs, double* HWY_RESTRICT products, double* HWY_RESTRICT differences) {
+  const D d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  const V half = hn::Set(d, 0.5F);
+  for (int pair = 0; pair < pairs; ++pair) {
+    const float *of_a = coefficients + pair * rows, *of_b = of_a + pairs * rows;
+    V product = hn::Zero(d), difference = hn::Zero(d);
+    for (int k = 0; k < of.count; k += lanes) {
+      V a = hn::Zero(d), b = hn::Zero(d);
+      for (int row = 0; row < rows; ++row) {
+        const V value = hn::LoadU(d, of.first + row * of.stride + k);
+        a = hn::MulAdd(hn::Set(d, of_a[row]), value, a), b = hn::MulAdd(hn::Set(d, of_b[row]), value, b);
+      }
+      const V weight = hn::LoadU(d, of.weights + k);
+      const V both = hn::Mul(weight, hn::Mul(a, b));
+      const V apart = hn::Mul(hn::Mul(half, weight), hn::Sub(hn::Mul(a, a), hn::Mul(b, b)));
+      product = hn::MulAdd(both, both, product), difference = hn::MulAdd(apart, apart, difference);
+    }
+    products[pair] += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, product)));
+    differences[pair] += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, difference)));
+  }
+}
+
 /// Sums of bytes are exact in 16 bits; floats are summed as floats.
 template <typename T, typename S>
 void halve_rows_of(const T* const* rows, int width, S* HWY_RESTRICT columns, float* HWY_RESTRICT out) {
@@ -457,6 +502,8 @@ HWY_EXPORT(sample_any);
 HWY_EXPORT(add_products_block);
 HWY_EXPORT(add_scores_block);
 HWY_EXPORT(weight_any);
+HWY_EXPORT(weighted_products_any);
+HWY_EXPORT(add_squared_products_any);
 HWY_EXPORT(correlate_row_any);
 HWY_EXPORT(halve_bytes);
 HWY_EXPORT(halve_floats);
@@ -475,6 +522,13 @@ void add_scores(const float* t, const float* values, const float* weights, Score
 void weight(const PixelList& pixels, std::size_t begin, const WeightRule& rule, const float* values,
             const float* inside, float* weights) {
   HWY_DYNAMIC_DISPATCH(weight_any)(pixels, begin, rule, values, inside, weights);
+}
+void weighted_products(const WeightedRows& of, int rows, int columns, double* products) {
+  HWY_DYNAMIC_DISPATCH(weighted_products_any)(of, rows, columns, products);
+}
+void add_squared_products(const WeightedRows& of, int rows, const float* coefficients, int pairs,
+                          double* products, double* differences) {
+  HWY_DYNAMIC_DISPATCH(add_squared_products_any)(of, rows, coefficients, pairs, products, differences);
 }
 void correlate_row(const CoarseImage& image, const CoarsePattern& pattern, int x, int y, int n,
                    const CoarseRules& rules, float* scores) {

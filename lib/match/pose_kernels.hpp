@@ -57,6 +57,21 @@ struct WeightRule {
 void weight(const PixelList& pixels, std::size_t begin, const WeightRule& rule, const float* values,
             const float* inside, float* weights);
 
+/// Rows of values of the same pixels, and the pixels' weights.
+struct WeightedRows {
+  const float* first = nullptr;
+  std::ptrdiff_t stride = 0;  ///< elements from row to row
+  const float* weights = nullptr;
+  int count = 0;  ///< of the pixels, a multiple of 64
+};
+/// Weighted sums of products over the pixels: of the first `rows` rows by the first `columns` rows,
+/// row-major.
+void weighted_products(const WeightedRows& of, int rows, int columns, double* products);
+/// Adds sums over the pixels of (w a b)^2 and (w (a^2 - b^2) / 2)^2 for `pairs` pairs of combinations of the
+/// rows. coefficients: `rows` of each a, then of each b.
+void add_squared_products(const WeightedRows& of, int rows, const float* coefficients, int pairs,
+                          double* products, double* differences);
+
 /// One row of a reduced image from four rows of the image, low-passed by (1, 3, 3, 1) / 8 along both axes.
 /// columns: width + 2 elements for scratch; out: width / 2 elements.
 void halve_rows(const std::array<const std::uint8_t*, 4>& rows, int width, std::uint16_t* columns,

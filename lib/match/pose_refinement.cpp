@@ -156,8 +156,8 @@ struct Gradients {
 };
 
 /// Central differences between places `step` px of the template away.
-Gradients gradients_at(const SampleImage& image, const PixelList& pixels, const pose::Warp& warp,
-                       double step) {
+Gradients gradients_at(const SampleImage& image, const PixelList& pixels, const pose::Warp& warp, double step,
+                       core::ThreadPool& pool) {
   std::vector<float> before(pixels.padded()), inside(pixels.padded());
   const auto difference = [&](double xi, double eta) {
     std::vector<float> after(pixels.padded());
@@ -165,8 +165,14 @@ Gradients gradients_at(const SampleImage& image, const PixelList& pixels, const 
       pose::Warp there = warp;
       there.center_x += side * (there.xx * xi + there.xy * eta);
       there.center_y += side * (there.yx * xi + there.yy * eta);
-      for (std::size_t k = 0; k < pixels.padded(); k += PixelList::kBlock)
-        sample(image, there, pixels, k, (side < 0 ? before : after).data() + k, inside.data() + k);
+      std::vector<float>& values = side < 0 ? before : after;
+      constexpr std::int64_t kBlocks = 8;  // that one thread takes
+      pool.parallel_for(static_cast<std::int64_t>(pixels.padded() / PixelList::kBlock), kBlocks,
+                        [&](std::int64_t begin, std::int64_t end, int) {
+                          for (std::size_t k = begin * PixelList::kBlock;
+                               k < static_cast<std::size_t>(end) * PixelList::kBlock; k += PixelList::kBlock)
+                            sample(image, there, pixels, k, values.data() + k, inside.data() + k);
+                        });
     }
     const auto scale = static_cast<float>(1 / (2 * step));
     for (std::size_t k = 0; k < after.size(); ++k) after[k] = scale * (after[k] - before[k]);
@@ -190,7 +196,7 @@ void PoseRefiner::weight_all(const SampleImage& image, const PixelList& pixels, 
 double PoseRefiner::gradient_correlation(const SampleImage& image, const PixelList& pixels,
                                          const PoseFit& fit) {
   constexpr double kHalf = 0.5;
-  const Gradients around = gradients_at(image, pixels, fit.warp, kHalf);
+  const Gradients around = gradients_at(image, pixels, fit.warp, kHalf, *pool_);
   weight_all(image, pixels, fit);
   double tt = 0, ii = 0, ti = 0;
   for (int k = 0; k < pixels.count; ++k) {
@@ -256,7 +262,7 @@ FittedPixels PoseRefiner::fitted(const SampleImage& image, const PixelList& pixe
                         .weight = weights_[k]};
   }
   constexpr double kStep = 0.25;  // px: differences over longer distances smooth fine textures
-  const Gradients gradients = gradients_at(image, some, warp, kStep);
+  const Gradients gradients = gradients_at(image, some, warp, kStep, *pool_);
   for (std::size_t k = 0; k < fitted.pixels.size(); ++k)
     fitted.pixels[k].ix = gradients.x[k] * one, fitted.pixels[k].iy = gradients.y[k] * one;
   return fitted;

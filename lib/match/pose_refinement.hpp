@@ -32,6 +32,12 @@ inline bool is_whole(const pose::Fit& fit) {
   return std::abs(fit.score) >= kAgree * std::abs(fit.fit_score) || fit.visible >= kFit * fit.inside;
 }
 
+/// True if a fit hides some pixels inside the image, or few with much of the contrast.
+inline bool hides_pixels(const pose::Fit& fit) {
+  constexpr double kAll = 0.99;
+  return fit.visible < kAll * fit.inside || std::abs(fit.score) < kAll * std::abs(fit.fit_score);
+}
+
 /// Groups of pixels from one that counts for standard deviations to the next.
 int sigma_stride(const PixelList& pixels, const RefinementPlan& plan);
 /// Factor by which the steps of a robust fit are too short for its residuals, since its weights change with

@@ -20,7 +20,7 @@ constexpr double kDegree = std::numbers::pi / 180;
 constexpr double kPoseStep = 1.3;  ///< distance of neighbouring coarse poses at the template's rim, px
 /// Amount by which an exact copy's score may be too low.
 constexpr double kScoreRounding = 1e-6;
-constexpr int kMostCandidates = 600;       ///< of the coarsest level, but
+constexpr int kMostCandidates = 400;       ///< of the coarsest level, but
 constexpr double kRise = 0.05;             ///< amount by which full resolution may raise a score
 constexpr int kFewCandidates = 16;         ///< where one match is searched near an earlier pose, of which
 constexpr std::size_t kFewRefined = 6;     ///< so many stay after the coarsest level
@@ -106,7 +106,8 @@ PoseSearch::PoseSearch(const Template& source, const MatchOptions& options, core
       freedom_(freedom_of(options)),
       poses_(coarse_poses()),
       patterns_(poses_.count()),
-      refiners_(pool.size(), PoseRefiner(pool)) {}
+      refiners_(pool.size(), PoseRefiner(pool)),
+      pixels_(pool.size()) {}
 
 double PoseSearch::coarse_work(ImageView image) const {
   const double places = static_cast<double>(image.width) * image.height / (1LL << 2 * template_.top());
@@ -327,15 +328,15 @@ bool is_empty(const Rectangle& part) { return part.right - part.left < 4 || part
 /// Fits on the host, in a part of the image around an instance.
 class HostFits final : public FullFits {
  public:
-  /// is_fast: grey values between pixels without a spline. part: not empty.
+  /// is_fast: grey values between pixels without a spline, whose memory is `pixels`. part: not empty.
   HostFits(const ImagePyramid& image, const Rectangle& part, bool is_fast, PoseRefiner& refiner,
-           core::ThreadPool& pool)
+           FloatImage& pixels, core::ThreadPool& pool)
       : part_(part), refiner_(refiner) {
     const int width = part.right - part.left, height = part.bottom - part.top;
     const ImageView view = part_of(image.image(), part.left, part.top, width, height);
     if (is_fast) {
-      pixels_ = float_image(view, pool);
-      samples_ = sample_image(pixels_, nullptr);
+      make_float_image(view, pool, pixels);
+      samples_ = sample_image(pixels, nullptr);
       samples_.sampling = Sampling::lagrange;
     } else {
       samples_ = spline_.emplace(view, pool).samples();
@@ -370,7 +371,7 @@ class HostFits final : public FullFits {
 
   Rectangle part_;
   std::optional<QuinticSpline> spline_;
-  FloatImage pixels_, mask_;
+  FloatImage mask_;
   SampleImage samples_;
   PoseRefiner& refiner_;
 };
@@ -450,7 +451,8 @@ std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial, c
   const Rectangle part = reach_of(candidate.warp, trial.image.image());
   if (is_empty(part)) return std::nullopt;
   std::unique_ptr<FullFits> fits = is_fast ? nullptr : trial.backend.full_fits(template_);
-  if (!fits) fits = std::make_unique<HostFits>(trial.image, part, is_fast, trial.refiner, pool_);
+  if (!fits)
+    fits = std::make_unique<HostFits>(trial.image, part, is_fast, trial.refiner, trial.pixels, pool_);
   RefinementPlan plan{{.freedom = freedom_,
                        .any_polarity = options_.ignore_polarity,
                        .most_steps = 10,
@@ -746,7 +748,7 @@ std::optional<PoseSearch::Measured> PoseSearch::finish(const Trial& trial, const
   Best best;
   try_pose(trial, candidate, false, best);
   if (best.pose && is_known(best.pose->warp, known, kSameUnit)) return std::nullopt;
-  if (best.pose && best.score >= options_.threshold)
+  if (best.pose && best.score >= options_.threshold && hides_pixels(best.pose->fit))
     if (const auto other = pose_of_all(trial, best.pose->warp))
       try_pose(trial, {.warp = *other}, false, best);
   try_symmetries(trial, candidate.warp, best);
@@ -788,23 +790,32 @@ MatchResult PoseSearch::find_near(const Match& last, const Setting& setting) {
   return find({&run, 1}, setting, {setting.limit, 1, true}).front();
 }
 
-/// Takes the next candidates, at most `most`, that may reach the score `least`, are not at the pose of an
-/// accepted match and do not overlap one which they cannot surpass.
-std::vector<PoseSearch::Candidate> PoseSearch::next_batch(const std::vector<Candidate>& candidates,
-                                                          std::size_t& next, std::size_t most, double least,
-                                                          const Match& pose,
+/// Takes at most `most` of the waiting candidates, which are sorted by their scores, that may reach the score
+/// `least`. Drops those that are at the pose of an accepted match or overlap one which they cannot surpass.
+/// Those that overlap such a candidate of the batch wait for what becomes of it.
+std::vector<PoseSearch::Candidate> PoseSearch::next_batch(std::vector<Candidate>& waiting, std::size_t most,
+                                                          double least, const Match& pose,
                                                           const std::vector<Match>& accepted) const {
-  std::vector<Candidate> batch;
-  for (; next < candidates.size() && batch.size() < most; ++next) {
-    const Candidate& candidate = candidates[next];
+  const auto is_hidden = [&](const Match& place, const std::vector<Match>& others) {
+    const auto may_win =
+        std::ranges::find_if(others, [&](const Match& other) { return other.score < place.score + kRise; });
+    return is_suppressed(place, {others.begin(), may_win}, options_.max_overlap);
+  };
+  std::vector<Candidate> batch, others;
+  std::vector<Match> places;  // of the batch
+  for (const Candidate& candidate : waiting) {
     if (candidate.score < least - kRise) break;
-    if (is_known(candidate.warp, accepted, 2)) continue;
-    const auto may_win = std::ranges::find_if(
-        accepted, [&](const Match& match) { return match.score < candidate.score + kRise; });
-    const std::vector<Match> better(accepted.begin(), may_win);
-    if (!is_suppressed(match_at(candidate.warp, candidate, pose), better, options_.max_overlap))
-      batch.push_back(candidate);
+    Match place = match_at(candidate.warp, candidate, pose);
+    place.score = candidate.score;
+    if (is_known(candidate.warp, accepted, 2) || is_hidden(place, accepted)) continue;
+    if (batch.size() == most || is_hidden(place, places)) {
+      others.push_back(candidate);
+      continue;
+    }
+    batch.push_back(candidate);
+    places.push_back(place);
   }
+  waiting = std::move(others);
   return batch;
 }
 
@@ -882,7 +893,7 @@ std::vector<Match> PoseSearch::determined(std::span<const Measured> measured) co
 /// Measures the candidates in order until no other one can be among the best.
 void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort) {
   const SearchLimit& limit = effort.limit;
-  const std::vector<Candidate>& candidates = run.candidates;
+  std::vector<Candidate>& waiting = run.candidates;
   MatchResult& result = run.result;
   std::vector<Measured> measured;
   std::vector<Match>
@@ -890,18 +901,17 @@ void PoseSearch::measure(Run& run, const Setting& setting, const Effort& effort)
   double best = -1;
   // The best candidates are mostly those that are wanted; others are worth measuring at the same time.
   std::size_t most = std::min<std::size_t>(effort.matches, kMostTogether);
-  for (std::size_t next = 0; next < candidates.size() && !limit.is_over();
-       most = std::min(2 * most, kMostTogether)) {
+  for (; !limit.is_over(); most = std::min(2 * most, kMostTogether)) {
     const bool is_full = static_cast<int>(result.matches.size()) == effort.matches;
     const double least =
         is_full ? std::max(options_.threshold, result.matches.back().score) : options_.threshold;
-    if (candidates[next].score < least - kRise) break;
-    const std::vector<Candidate> batch = next_batch(candidates, next, most, least, run.pose, known);
+    const std::vector<Candidate> batch = next_batch(waiting, most, least, run.pose, known);
+    if (batch.empty()) break;
     std::vector<std::optional<Measured>> matches(batch.size());
     pool_.parallel_for(std::ssize(batch), 1, [&](std::int64_t k, std::int64_t, int worker) {
       if (!limit.is_over())
-        matches[k] =
-            finish({setting.image, effort, refiners_[worker], setting.backend}, batch[k], run.pose, known);
+        matches[k] = finish({setting.image, effort, refiners_[worker], pixels_[worker], setting.backend},
+                            batch[k], run.pose, known);
     });
     for (const auto& match : matches) {
       if (!match) continue;

@@ -61,6 +61,7 @@ class PoseSearch {
     const ImagePyramid& image;
     const Effort& effort;
     PoseRefiner& refiner;
+    FloatImage& pixels;  ///< memory
     PoseBackend& backend;
   };
   struct Refined {
@@ -138,9 +139,8 @@ class PoseSearch {
   double agreement(double correlation) const;
   double score_of(const Trial& trial, const PoseFit& fit) const;
   Match match_at(const pose::Warp& warp, const Candidate& candidate, const Match& pose) const;
-  std::vector<Candidate> next_batch(const std::vector<Candidate>& candidates, std::size_t& next,
-                                    std::size_t most, double least, const Match& pose,
-                                    const std::vector<Match>& accepted) const;
+  std::vector<Candidate> next_batch(std::vector<Candidate>& waiting, std::size_t most, double least,
+                                    const Match& pose, const std::vector<Match>& accepted) const;
   void keep_best(std::vector<Candidate>& candidates, int level, std::size_t most) const;
   bool is_in_range(const pose::Warp& warp) const;
   double top_threshold() const;
@@ -154,6 +154,7 @@ class PoseSearch {
   std::vector<CoarsePattern> patterns_;  ///< by pose, for `pattern_stride_`
   std::ptrdiff_t pattern_stride_ = 0;
   std::vector<PoseRefiner> refiners_;  ///< one per thread
+  std::vector<FloatImage> pixels_;     ///< one per thread
 };
 
 }  // namespace dic::match

@@ -3,17 +3,14 @@
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <span>
-#include <type_traits>
 
 #include "core/dense_solvers.hpp"
+#include "match/pose_kernels.hpp"
 
 namespace dic::match {
 namespace {
 
-using Pixel = FittedPixels::Pixel;
 using Vector = PoseScatter::Vector;
 using Matrix = PoseScatter::Matrix;
 
@@ -29,24 +26,55 @@ constexpr double kOfInterpolation = 1e-3;
 /// Pixels whose gradients depend on each other because of the filter that computes them.
 constexpr double kGradientPixels = 4;
 
-/// Derivatives of a pixel's grey value with respect to the free parameters, gain and offset.
-template <int kFree>
-using PixelTerms = std::array<double, kFree + 2>;
-
-/// From the gradient of the template or the image. freedom: has kFree parameters.
-template <int kFree>
-PixelTerms<kFree> terms_of(pose::Freedom freedom, const Pixel& p, double gx, double gy) {
-  PixelTerms<kFree> of{gx, gy};
-  if constexpr (kFree == pose::kGeometric) {
-    of[2] = p.xi * gx, of[3] = p.eta * gx, of[4] = p.xi * gy, of[5] = p.eta * gy;
-  } else {
-    const double turn = p.xi * gy - p.eta * gx, growth = p.xi * gx + p.eta * gy;
-    if constexpr (kFree > 2) of[2] = freedom == pose::Freedom::scale ? growth : turn;
-    if constexpr (kFree > 3) of[3] = growth;
+/// Derivatives of the pixels' grey values with respect to the free parameters, gain and offset, a row each,
+/// whose columns are padded with weights of zero to whole groups. With n free parameters: n derivatives by
+/// the template's gradient, those by gain and offset, n derivatives by the image's gradient, the residuals.
+class TermRows {
+ public:
+  TermRows(const FittedPixels& fitted, pose::Freedom freedom)
+      : free_(pose::parameters(freedom)),
+        count_((fitted.pixels.size() + kGroup - 1) / kGroup * kGroup),
+        values_((2 * free_ + 4) * count_, 0.0F) {
+    for (std::size_t k = 0; k < fitted.pixels.size(); ++k) {
+      const FittedPixels::Pixel& p = fitted.pixels[k];
+      if (p.weight == 0) continue;
+      set_derivatives(0, k, freedom, p, p.tx, p.ty);
+      set_derivatives(unknowns(), k, freedom, p, p.ix, p.iy);
+      row(free_)[k] = p.t, row(free_ + 1)[k] = 1;
+      row(columns() - 1)[k] = p.residual;
+      row(columns())[k] = p.weight;
+    }
   }
-  of[kFree] = p.t, of[kFree + 1] = 1;
-  return of;
-}
+  static constexpr std::size_t kGroup = FittedPixels::kGroup;
+  int free() const { return free_; }
+  int unknowns() const { return free_ + 2; }
+  int columns() const { return 2 * free_ + 3; }  ///< rows that are multiplied with those of the unknowns
+  std::size_t count() const { return count_; }
+  /// A group of pixels, of all rows.
+  WeightedRows group(std::size_t begin) const {
+    return {values_.data() + begin, static_cast<std::ptrdiff_t>(count_),
+            values_.data() + columns() * count_ + begin, static_cast<int>(kGroup)};
+  }
+
+ private:
+  float* row(int index) { return values_.data() + index * count_; }
+  void set_derivatives(int first, std::size_t k, pose::Freedom freedom, const FittedPixels::Pixel& p,
+                       float gx, float gy) {
+    row(first)[k] = gx, row(first + 1)[k] = gy;
+    if (freedom == pose::Freedom::affine) {
+      row(first + 2)[k] = p.xi * gx, row(first + 3)[k] = p.eta * gx;
+      row(first + 4)[k] = p.xi * gy, row(first + 5)[k] = p.eta * gy;
+      return;
+    }
+    const float turn = p.xi * gy - p.eta * gx, growth = p.xi * gx + p.eta * gy;
+    if (free_ > 2) row(first + 2)[k] = freedom == pose::Freedom::scale ? growth : turn;
+    if (free_ > 3) row(first + 3)[k] = growth;
+  }
+
+  int free_;
+  std::size_t count_;
+  std::vector<float> values_;
+};
 
 /// Normal matrix and right-hand side of a group of pixels.
 struct GroupSums {
@@ -60,51 +88,19 @@ struct Sums {
   Normal mixed;  ///< products of the template's derivatives (rows) and the image's (columns)
 };
 
-/// Calls visitor(number of free parameters) with a compile-time value.
-template <typename Visitor>
-auto visit_free(pose::Freedom freedom, Visitor&& visitor) {
-  switch (pose::parameters(freedom)) {
-    case 2:
-      return visitor(std::integral_constant<int, 2>{});
-    case 3:
-      return visitor(std::integral_constant<int, 3>{});
-    case 4:
-      return visitor(std::integral_constant<int, 4>{});
-    default:
-      return visitor(std::integral_constant<int, pose::kGeometric>{});
-  }
-}
-
-/// Adds a group of pixels.
-template <int kFree>
-void add_group(std::span<const Pixel> pixels, pose::Freedom freedom, Sums& sums) {
-  constexpr int kSize = kFree + 2;
-  using Square = Eigen::Matrix<double, kSize, kSize>;
-  using Row = Eigen::Matrix<double, kSize, 1>;
-  Square matrix = Square::Zero(), mixed = Square::Zero();
-  Row right = Row::Zero();
-  for (const Pixel& p : pixels) {
-    if (p.weight == 0) continue;
-    const auto of_t = terms_of<kFree>(freedom, p, p.tx, p.ty), of_i = terms_of<kFree>(freedom, p, p.ix, p.iy);
-    const Eigen::Map<const Row> t(of_t.data()), i(of_i.data());
-    const Row weighted = static_cast<double>(p.weight) * t;
-    matrix.noalias() += weighted * t.transpose();
-    mixed.noalias() += weighted * i.transpose();
-    right += static_cast<double>(p.residual) * weighted;
-  }
-  sums.groups.push_back({matrix, right});
-  sums.all += matrix;
-  sums.mixed += mixed;
-}
-
-Sums sums_of(const FittedPixels& fitted, pose::Freedom freedom) {
-  const int size = pose::parameters(freedom) + 2;
+Sums sums_of(const TermRows& terms) {
+  const int free = terms.free(), size = terms.unknowns(), columns = terms.columns();
   Sums sums{{}, Normal::Zero(size, size), Normal::Zero(size, size)};
-  const std::span<const Pixel> all(fitted.pixels);
-  for (std::size_t k = 0; k < all.size(); k += FittedPixels::kGroup) {
-    const auto group = all.subspan(k, std::min<std::size_t>(FittedPixels::kGroup, all.size() - k));
-    visit_free(freedom, [&](auto free) { add_group<free>(group, freedom, sums); });
+  using Products = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  Products products(size, columns);
+  for (std::size_t k = 0; k < terms.count(); k += TermRows::kGroup) {
+    weighted_products(terms.group(k), size, columns, products.data());
+    const Normal matrix = products.leftCols(size);
+    sums.all += matrix;
+    sums.mixed.leftCols(free) += products.middleCols(size, free);
+    sums.groups.push_back({matrix, products.col(columns - 1)});
   }
+  sums.mixed.rightCols(2) = sums.all.rightCols(2);
   return sums;
 }
 
@@ -122,16 +118,33 @@ struct Reduced {
 };
 
 /// Scatter of the free parameters, if the template's gradients were free of noise.
-Matrix jackknife(const Sums& sums, int free) {
-  Matrix covariance = Matrix::Zero(free, free);
+template <int kFree>
+Matrix jackknife(const Sums& sums) {
+  using Square = Eigen::Matrix<double, kFree + 2, kFree + 2>;
+  using Column = Eigen::Matrix<double, kFree + 2, 1>;
+  const Square all = sums.all;
+  Eigen::Matrix<double, kFree, kFree> covariance = Eigen::Matrix<double, kFree, kFree>::Zero();
   for (const GroupSums& group : sums.groups) {
-    Eigen::LLT<Normal> without(sums.all - group.matrix);
+    Eigen::LLT<Square> without(all - Square(group.matrix));
     // A group that decides alone: its influence on the fit of all groups is the best that is known.
-    if (without.info() != Eigen::Success) without.compute(sums.all);
-    const Terms change = without.solve(group.right);
-    covariance += change.head(free) * change.head(free).transpose();
+    if (without.info() != Eigen::Success) without.compute(all);
+    const Column change = without.solve(Column(group.right));
+    covariance += change.template head<kFree>() * change.template head<kFree>().transpose();
   }
   return covariance;
+}
+
+Matrix jackknife(const Sums& sums, int free) {
+  switch (free) {
+    case 2:
+      return jackknife<2>(sums);
+    case 3:
+      return jackknife<3>(sums);
+    case 4:
+      return jackknife<4>(sums);
+    default:
+      return jackknife<pose::kGeometric>(sums);
+  }
 }
 
 /// Variances that noise gives to the information about some motions, the columns.
@@ -140,34 +153,30 @@ Matrix jackknife(const Sums& sums, int free) {
 /// m^2 n^2. (a b)^2 is that on average, and s^4 more; so is (a^2 - b^2)^2 / 4, but for (m^2 - n^2)^2 / 4 and
 /// more without s^4: few strong pixels count by the first one as chance, noise of the image alone by the
 /// second one. The smaller sum counts.
-template <int kFree>
-std::vector<double> chances(std::span<const Pixel> pixels, pose::Freedom freedom, const Reduced& mixed,
-                            const Matrix& motions) {
-  using Motions = Eigen::Matrix<double, kFree, kFree + 2>;  // a row per motion
-  Motions rows, columns;
-  rows << motions.transpose(), -motions.transpose() * mixed.rows;
-  columns << motions.transpose(), -motions.transpose() * mixed.columns;
-  using Row = Eigen::Matrix<double, kFree + 2, 1>;
-  using Free = Eigen::Array<double, kFree, 1>;
-  Free of_products = Free::Zero(), of_differences = Free::Zero();
-  for (const Pixel& p : pixels) {
-    if (p.weight == 0) continue;
-    const auto of_t = terms_of<kFree>(freedom, p, p.tx, p.ty), of_i = terms_of<kFree>(freedom, p, p.ix, p.iy);
-    const Eigen::Map<const Row> t(of_t.data()), i(of_i.data());
-    const double weight = p.weight;
-    const Free a = (rows * t).array(), b = (columns * i).array();
-    of_products += (weight * a * b).square();
-    of_differences += (weight / 2 * (a.square() - b.square())).square();
-  }
-  const Free sums = kGradientPixels * of_products.min(of_differences);
-  return {sums.begin(), sums.end()};
+std::vector<double> chances(const TermRows& terms, const Reduced& mixed, const Matrix& motions) {
+  const int free = terms.free(), unknowns = terms.unknowns();
+  // Coefficients of the rows of `terms`, a row per motion: of a, then of b.
+  using Coefficients = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  Coefficients of = Coefficients::Zero(2 * free, unknowns + free);
+  const Matrix turned = motions.transpose();
+  of.topLeftCorner(free, free) = turned.cast<float>();
+  of.block(0, free, free, 2) = (-turned * mixed.rows).cast<float>();
+  of.bottomRightCorner(free, free) = turned.cast<float>();
+  of.block(free, free, free, 2) = (-turned * mixed.columns).cast<float>();
+  std::vector<double> products(free), differences(free);
+  for (std::size_t k = 0; k < terms.count(); k += TermRows::kGroup)
+    add_squared_products(terms.group(k), unknowns + free, of.data(), free, products.data(),
+                         differences.data());
+  for (int k = 0; k < free; ++k) products[k] = kGradientPixels * std::min(products[k], differences[k]);
+  return products;
 }
 
 }  // namespace
 
 std::optional<PoseScatter> scatter_of(const FittedPixels& fitted, pose::Freedom freedom, double rim) {
   const int free = pose::parameters(freedom);
-  const Sums sums = sums_of(fitted, freedom);
+  const TermRows terms(fitted, freedom);
+  const Sums sums = sums_of(terms);
   if (Eigen::LLT<Normal>(sums.all).info() != Eigen::Success) return std::nullopt;
   const Matrix scatter = jackknife(sums, free);
   const Reduced plain(sums.all, free), mixed(sums.mixed, free);
@@ -179,9 +188,7 @@ std::optional<PoseScatter> scatter_of(const FittedPixels& fitted, pose::Freedom 
   // Step per unit of the right-hand side, along the axes: by the mixed products instead of the template's.
   const Matrix to_axes = axes.vectors.transpose() * unit.asDiagonal() * plain.matrix;
   Matrix along = to_axes * scatter * to_axes.transpose();
-  const std::vector<double> variances = visit_free(freedom, [&](auto count) {
-    return chances<count>(fitted.pixels, freedom, mixed, unit.asDiagonal() * axes.vectors);
-  });
+  const std::vector<double> variances = chances(terms, mixed, unit.asDiagonal() * axes.vectors);
   for (int k = 0; k < free; ++k) {
     const double value = axes.values[k], variance = variances[k];
     const double by_chance = kStandsOut * std::sqrt(variance),

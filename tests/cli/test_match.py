@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -374,6 +376,24 @@ class MatchTest(unittest.TestCase):
         missing = str(self.folder / "missing.png")
         self.assert_fails(1, "missing.png", self.template_file, missing)
         self.assert_fails(1, "out.png", self.template_file, self.image_file, "--draw", str(self.folder / "no" / "out.png"))
+
+    def test_a_signal_ends_the_reading_of_an_image(self):
+        large = self.folder / "large.png"
+        cv2.imwrite(str(large), np.random.default_rng(1).integers(0, 256, (6000, 6000), np.uint8))
+
+        def seconds(wait):
+            program = subprocess.Popen([DIC, "match", large, self.image_file], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            if wait is not None:
+                time.sleep(wait)
+                program.send_signal(signal.SIGTERM)
+            start = time.monotonic() - (wait or 0)
+            program.communicate(timeout=60)
+            return time.monotonic() - start
+
+        whole = min(seconds(None) for _ in range(3))
+        # A program that reads to the end needs the whole time; one of the tries meets no busy machine.
+        self.assertLess(min(seconds(whole / 4) for _ in range(5)), 0.6 * whole)
+
 
 
 if __name__ == "__main__":

@@ -1,5 +1,9 @@
+#include <algorithm>
 #include <cmath>
 #include <dic/match.hpp>
+#include <functional>
+#include <limits>
+#include <set>
 #include <vector>
 
 #include "support/backend_test.hpp"
@@ -117,11 +121,24 @@ ImageView part_of(const Image& image, int x, int y, int width, int height) {
   return view;
 }
 
+/// The match of the same template that is nearest. Matches whose scores differ by rounding have any order.
+const Match& counterpart(const MatchResult& result, const Match& of) {
+  const auto distance = [&](const Match& m) {
+    const double apart = std::hypot(m.center_x - of.center_x, m.center_y - of.center_y);
+    return m.template_index == of.template_index ? apart : std::numeric_limits<double>::infinity();
+  };
+  return *std::ranges::min_element(result.matches, {}, distance);
+}
+
 void expect_same_poses(const MatchResult& other, const MatchResult& cpu) {
   ASSERT_EQ(other.matches.size(), cpu.matches.size());
-  for (std::size_t i = 0; i < cpu.matches.size(); ++i) {
-    const Match &a = other.matches[i], &b = cpu.matches[i];
-    SCOPED_TRACE(testing::Message() << "match " << i << " at " << b.center_x << ", " << b.center_y);
+  EXPECT_TRUE(std::ranges::is_sorted(other.matches, std::ranges::greater(), &Match::score));
+  std::set<const Match*> counterparts;
+  for (const Match& b : cpu.matches) {
+    const Match& a = counterpart(other, b);
+    SCOPED_TRACE(testing::Message() << "template " << b.template_index << " at " << b.center_x << ", "
+                                    << b.center_y);
+    counterparts.insert(&a);
     EXPECT_EQ(a.template_index, b.template_index);
     EXPECT_NEAR(a.center_x, b.center_x, 1e-3);
     EXPECT_NEAR(a.center_y, b.center_y, 1e-3);
@@ -131,6 +148,7 @@ void expect_same_poses(const MatchResult& other, const MatchResult& cpu) {
     EXPECT_NEAR(a.visible, b.visible, 2e-3);
     EXPECT_NEAR(a.sigma_x, b.sigma_x, 1e-3 + 0.02 * b.sigma_x);
   }
+  EXPECT_EQ(counterparts.size(), cpu.matches.size());
 }
 
 struct PoseCase {

@@ -11,6 +11,7 @@
 
 #include "match/loose_motion.hpp"
 #include "match/pose_image.hpp"
+#include "match/pose_kernels.hpp"
 #include "match/pose_sigmas.hpp"
 #include "support/match_support.hpp"
 
@@ -351,6 +352,41 @@ TEST(Pose, FewStrongPixelsDetermineAMotionAndNoiseDoesNot) {
   const double expected = 1 / std::sqrt(12 * 40.0 * 40);
   EXPECT_NEAR(std::sqrt(variance), expected, 0.25 * expected);
   EXPECT_GE(loose, 98);
+}
+
+TEST(Pose, SumsOfProductsAreThoseOfPlainLoops) {
+  constexpr int kRows = 5, kColumns = 9, kPairs = 3, kPixels = 128;
+  std::mt19937 random(3);
+  std::normal_distribution<float> value(1, 4);
+  std::vector<float> rows(kColumns * kPixels), weights(kPixels), coefficients(2 * kPairs * kColumns);
+  for (auto* values : {&rows, &weights, &coefficients})
+    std::ranges::generate(*values, [&] { return value(random); });
+  const match::WeightedRows of{rows.data(), kPixels, weights.data(), kPixels};
+  std::vector<double> products(kRows * kColumns);
+  match::weighted_products(of, kRows, kColumns, products.data());
+  const auto at = [&](int row, int k) { return static_cast<double>(rows[row * kPixels + k]); };
+  for (int a = 0; a < kRows; ++a)
+    for (int b = 0; b < kColumns; ++b) {
+      double sum = 0;
+      for (int k = 0; k < kPixels; ++k) sum += weights[k] * at(a, k) * at(b, k);
+      EXPECT_NEAR(products[a * kColumns + b], sum, 0.01) << a << ", " << b;
+    }
+  std::vector<double> squares(kPairs, 7), differences(kPairs, 8);  // sums are added
+  match::add_squared_products(of, kColumns, coefficients.data(), kPairs, squares.data(), differences.data());
+  for (int pair = 0; pair < kPairs; ++pair) {
+    double of_products = 7, of_differences = 8;
+    for (int k = 0; k < kPixels; ++k) {
+      double a = 0, b = 0;
+      for (int row = 0; row < kColumns; ++row) {
+        a += static_cast<double>(coefficients[pair * kColumns + row]) * at(row, k);
+        b += static_cast<double>(coefficients[(kPairs + pair) * kColumns + row]) * at(row, k);
+      }
+      of_products += std::pow(weights[k] * a * b, 2),
+          of_differences += std::pow(weights[k] * (a * a - b * b) / 2, 2);
+    }
+    EXPECT_NEAR(squares[pair] / of_products, 1, 1e-5);
+    EXPECT_NEAR(differences[pair] / of_differences, 1, 1e-5);
+  }
 }
 
 /// A thin cross at the origin, from 0 to 1.
