@@ -9,6 +9,7 @@
 #include <map>
 #include <numbers>
 #include <optional>
+#include <random>
 #include <tuple>
 
 #include "accuracy/accuracy_support.hpp"
@@ -408,6 +409,44 @@ TEST(LargeMotions, BodiesWithUnrelatedMotionsAreFound) {
     EXPECT_GT(points[body], 50);
     EXPECT_GE(found[body], points[body] * 99 / 100) << body;
   }
+}
+
+/// An image of which a share of the square blocks shows another image.
+Image with_blocks_of(const Image& image, const Image& other, int side, double share, unsigned seed) {
+  Image mixed = copy_of(image);
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> uniform;
+  for (int top = 0; top < image.height(); top += side)
+    for (int left = 0; left < image.width(); left += side) {
+      if (uniform(random) >= share) continue;
+      for (int y = top; y < std::min(top + side, image.height()); ++y)
+        for (int x = left; x < std::min(left + side, image.width()); ++x)
+          mixed.row<std::uint8_t>(y)[x] = other.row<std::uint8_t>(y)[x];
+    }
+  return mixed;
+}
+
+/// Two fifths of a texture are replaced. Subsets match the rest, mixed with what looks alike by chance.
+TEST(ChangedTexture, FewOfTheOkPointsAreWrong) {
+  SynthOptions synth;
+  synth.size = {512, 512};
+  synth.noise = 2;
+  synth.motion.u = 0.3, synth.motion.v = 0.2;
+  SynthOptions other = synth;
+  other.seed = 101;
+  const Image current = with_blocks_of(synth_frame(synth, 1), synth_frame(other, 1), 8, 0.4, 1);
+  const Measured m = track_pair(track_options(33, 1, 5), synth_frame(synth, 0), current);
+  std::int64_t ok = 0, wrong = 0;
+  each_node(
+      m.scene, [](int, int) { return true; },
+      [&](int, int, std::int64_t n) {
+        if (m.field.status[n] != Status::ok) return;
+        const double u = std::abs(m.field.u[n] - 0.3), v = std::abs(m.field.v[n] - 0.2);
+        ++ok;
+        wrong += std::max(u, v) > 0.5 || u > 5 * m.field.sigma_u[n] || v > 5 * m.field.sigma_v[n];
+      });
+  EXPECT_GE(ok, 500);
+  EXPECT_LE(wrong, ok / 100) << ok;
 }
 
 /// Number of ok points and largest error of each tracked frame of a growing stretch.
