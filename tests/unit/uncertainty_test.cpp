@@ -189,6 +189,19 @@ TEST(Uncertainty, AParabolaBendsASubsetAnEdgeDoesNot) {
               1e-7);
 }
 
+TEST(Uncertainty, BesideATearTheOtherSideTellsTheBend) {
+  const auto bend = [](double slope, double jump) {
+    const Row row = row_of([=](double x) {
+      if (x < 5) return std::array{-jump, 0.0, 0.0};
+      return std::array{x < 15 ? -5 * slope : 0.0, x < 15 ? slope : 0.0, 0.0};
+    });
+    return std::sqrt(track::bend_at(row, 1, kBothSides, model_of_row()).u);
+  };
+  EXPECT_EQ(bend(0, 3), 0);
+  EXPECT_NEAR(bend(0.004, 3), 2 * 1.5 * 90 / 2 * 0.004 / 10, 1e-6);
+  EXPECT_NEAR(bend(0.1, 3), 0.1, 1e-6);  // no more than this, which leaves the point certain
+}
+
 TEST(Uncertainty, WithOrderTwoTheCurvatureMustChange) {
   track::NoiseModel model = model_of_row();
   model.order = 2;

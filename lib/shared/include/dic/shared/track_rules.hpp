@@ -280,15 +280,22 @@ inline int bend_reach(int subset, int step) {
 inline constexpr float kBendOfSlopes = 0.75F, kBendOfCurvatures = 0.264F;
 
 /// True if two points, `apart` px from each other, may be on one body: the difference of their displacements
-/// then lies between what both slopes predict. Judged by the slopes alone, bodies that turn against each
-/// other look like one that bends. noise: variance of a displacement, px^2.
+/// is then not farther from the mean of what both slopes predict than these are from each other; beside a
+/// hole, it lies outside of both. Judged by the slopes alone, bodies that turn against each other look like
+/// one that bends. noise: variance of a displacement, px^2.
 DIC_HOST_DEVICE inline bool may_bend(const Components& difference, const Components& slope,
                                      const Components& slope_there, float apart, float noise) {
   const float du = difference.u - 0.5F * apart * (slope.u + slope_there.u),
               dv = difference.v - 0.5F * apart * (slope.v + slope_there.v);
   const float bend_u = apart * (slope_there.u - slope.u), bend_v = apart * (slope_there.v - slope.v);
-  return du * du + dv * dv <= 0.25F * (bend_u * bend_u + bend_v * bend_v) + 18 * noise;
+  return du * du + dv * dv <= bend_u * bend_u + bend_v * bend_v + 18 * noise;
 }
+
+/// Factor of the squared bend that a point shows on one side, if the field is torn, or the next point lost,
+/// on the other side: there the bend is mostly stronger.
+inline constexpr float kBesideLost = 4;
+/// Most squared bend of such a point, px^2: it is too rough to make a point too uncertain.
+inline constexpr float kMostBesideLost = 0.01F;
 
 /// Squared bias of a measured point by the bending of the field, px^2; a rough estimate for orders 1 and 2.
 /// Along each axis it comes from the points on both sides, if they are on the same body.
@@ -297,38 +304,62 @@ DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<In
                                    const NoiseModel& model) {
   const ShapeParameters here = points.shape(i);
   Components square;
-  const auto add_axis = [&](Index before, Index after, bool along_x) {
-    const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
-    // At borders, and beside points that a strong bend has lost, one side tells less exactly.
-    const bool one_sided = model.order != 2 && measured(before) != measured(after);
-    if (one_sided) (measured(before) ? after : before) = i;
+  const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
+  const auto add = [&](const Components& bend) {
+    square.u += bend.u * bend.u;
+    square.v += bend.v * bend.v;
+  };
+  const auto by_curvatures = [&](Index before, Index after, bool along_x) {
     if (!measured(before) || !measured(after)) return;
     const ShapeParameters a = points.shape(before), b = points.shape(after);
-    float u, v;
-    if (model.order == 2) {
-      const float factor = kBendOfCurvatures * model.mean_square;
-      u = factor * (along_x ? here.uxx - 0.5F * (a.uxx + b.uxx) : here.uyy - 0.5F * (a.uyy + b.uyy));
-      v = factor * (along_x ? here.vxx - 0.5F * (a.vxx + b.vxx) : here.vyy - 0.5F * (a.vyy + b.vyy));
-    } else {
-      const auto at = [&](Index n) { return along_x ? points.x(n) : points.y(n); };
-      const auto slope = [along_x](const ShapeParameters& s) {
-        return along_x ? components(s.ux, s.vx) : components(s.uy, s.vy);
-      };
-      const Components slope_a = slope(a), slope_b = slope(b);
-      const float factor = kBendOfSlopes * model.mean_square / (at(after) - at(before));
-      u = factor * (slope_b.u - slope_a.u);
-      v = factor * (slope_b.v - slope_a.v);
-      const float noise = points.own_sigma(i) * points.own_sigma(i);
-      if (!(u * u + v * v > (one_sided ? 6 * noise : noise))) return;  // mere noise: most points end here
-      const auto one_body = [&](Index n, const ShapeParameters& there, const Components& slope_there) {
-        return may_bend(components(there.u - here.u, there.v - here.v), slope(here), slope_there,
-                        at(n) - at(i), noise);
-      };
-      if (before != i && !one_body(before, a, slope_a)) return;
-      if (after != i && !one_body(after, b, slope_b)) return;
+    const float factor = kBendOfCurvatures * model.mean_square;
+    add(components(
+        factor * (along_x ? here.uxx - 0.5F * (a.uxx + b.uxx) : here.uyy - 0.5F * (a.uyy + b.uyy)),
+        factor * (along_x ? here.vxx - 0.5F * (a.vxx + b.vxx) : here.vyy - 0.5F * (a.vyy + b.vyy))));
+  };
+  const auto by_slopes = [&](Index before, Index after, bool along_x) {
+    const bool has_before = measured(before), has_after = measured(after);
+    if (!has_before && !has_after) return;
+    const auto slope = [along_x](const ShapeParameters& s) {
+      return along_x ? components(s.ux, s.vx) : components(s.uy, s.vy);
+    };
+    const auto at = [&](Index n) { return along_x ? points.x(n) : points.y(n); };
+    const ShapeParameters a = points.shape(has_before ? before : i), b = points.shape(has_after ? after : i);
+    const Components slope_a = slope(a), slope_b = slope(b), slope_here = slope(here);
+    const auto bend_between = [&](const Components& from, const Components& to, int distance) {
+      const float factor = kBendOfSlopes * model.mean_square / static_cast<float>(distance);
+      return Components{factor * (to.u - from.u), factor * (to.v - from.v)};
+    };
+    const float noise = points.own_sigma(i) * points.own_sigma(i);
+    const auto exceeds = [](const Components& bend, float least) {
+      return bend.u * bend.u + bend.v * bend.v > least;
+    };
+    // One side tells less exactly than both.
+    Components both, to_before, to_after;
+    if (has_before && has_after) both = bend_between(slope_a, slope_b, at(after) - at(before));
+    if (has_before) to_before = bend_between(slope_a, slope_here, at(i) - at(before));
+    if (has_after) to_after = bend_between(slope_here, slope_b, at(after) - at(i));
+    const bool is_one_side = exceeds(to_before, 6 * noise) || exceeds(to_after, 6 * noise);
+    if (!exceeds(both, noise) && !is_one_side) return;  // mere noise: most points end here
+    const auto one_body = [&](Index n, const ShapeParameters& there, const Components& slope_there) {
+      return may_bend(components(there.u - here.u, there.v - here.v), slope_here, slope_there, at(n) - at(i),
+                      noise);
+    };
+    const bool whole_before = has_before && one_body(before, a, slope_a),
+               whole_after = has_after && one_body(after, b, slope_b);
+    if (whole_before && whole_after) {
+      if (exceeds(both, noise)) add(both);
+    } else if (whole_before || whole_after) {
+      const Components& bend = whole_before ? to_before : to_after;
+      const bool is_border = (whole_before ? after : before) < 0;
+      if (!exceeds(bend, 6 * noise)) return;
+      const float factor = is_border ? 1.0F : kBesideLost, most = is_border ? HUGE_VALF : kMostBesideLost;
+      square.u += std::fmin(factor * bend.u * bend.u, most);
+      square.v += std::fmin(factor * bend.v * bend.v, most);
     }
-    square.u += u * u;
-    square.v += v * v;
+  };
+  const auto add_axis = [&](Index before, Index after, bool along_x) {
+    model.order == 2 ? by_curvatures(before, after, along_x) : by_slopes(before, after, along_x);
   };
   add_axis(cross.left, cross.right, true);
   add_axis(cross.above, cross.below, false);
@@ -442,7 +473,7 @@ class BendOfSteps {
     keep_one_body(line, along_x);
     const Components bend = bend_along(line, along_x);
     // The bend beside a lost point is mostly stronger than on the side where points are measured.
-    const float factor = line.lost && is_later(material_(i_)) ? 4.0F : 1.0F;
+    const float factor = line.lost && is_later(material_(i_)) ? kBesideLost : 1.0F;
     return {factor * bend.u, factor * bend.v};
   }
 
