@@ -294,7 +294,7 @@ DIC_HOST_DEVICE inline bool may_bend(const Components& difference, const Compone
 /// Factor of the squared bend that a point shows on one side, if the field is torn, or the next point lost,
 /// on the other side: there the bend is mostly stronger.
 inline constexpr float kBesideLost = 4;
-/// Most squared bend of such a point, px^2: it is too rough to make a point too uncertain.
+/// Largest squared bend that this factor makes, px^2: it is too rough to make a point too uncertain.
 inline constexpr float kMostBesideLost = 0.01F;
 
 /// Squared bias of a measured point by the bending of the field, px^2; a rough estimate for orders 1 and 2.
@@ -351,11 +351,15 @@ DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<In
       if (exceeds(both, noise)) add(both);
     } else if (whole_before || whole_after) {
       const Components& bend = whole_before ? to_before : to_after;
-      const bool is_border = (whole_before ? after : before) < 0;
       if (!exceeds(bend, 6 * noise)) return;
-      const float factor = is_border ? 1.0F : kBesideLost, most = is_border ? HUGE_VALF : kMostBesideLost;
-      square.u += std::fmin(factor * bend.u * bend.u, most);
-      square.v += std::fmin(factor * bend.v * bend.v, most);
+      const Index other = whole_before ? after : before;
+      const bool torn = measured(other);
+      const auto counted = [&](float component) {
+        const float own = component * component, more = std::fmin(kBesideLost * own, kMostBesideLost);
+        return other < 0 ? own : torn ? more : std::fmax(own, more);
+      };
+      square.u += counted(bend.u);
+      square.v += counted(bend.v);
     }
   };
   const auto add_axis = [&](Index before, Index after, bool along_x) {
