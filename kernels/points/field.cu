@@ -36,13 +36,17 @@ struct Measured {
   const track::NoiseModel& noise;
 
   __device__ ShapeParameters shape() const { return joined(point.u, point.v, point.result.shape); }
+  __device__ track::NodesAround<std::int32_t> around() const {
+    const GridPoints& grid = points.grid;
+    return {grid.nx, grid.ny, grid.point_at, node};
+  }
   __device__ track::Sigmas sigmas() const {
     const GridPoints& grid = points.grid;
     track::Components bend, bend_of_all;
     if (noise.order > 0) {
       bend = track::bend_at(points, i,
                             track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach), noise);
-      bend_of_all = track::BendOfSteps(points, i, material, noise)({grid.nx, grid.ny, grid.point_at, node});
+      bend_of_all = track::BendOfSteps(points, i, material, noise)(around());
     }
     return track::sigmas_of(material[i], point.result, shape(), noise, bend, bend_of_all);
   }
@@ -88,7 +92,7 @@ __global__ void __launch_bounds__(point_threads, 3)
     if (status == Status::ok) {
       const Measured measured{points, point, node, i, Material{material}, noise};
       const track::Sigmas sigmas = measured.sigmas();
-      const bool certain = sigmas.by_noise <= track::kLargestNoiseSigma;
+      const bool certain = track::is_certain(sigmas);
       status = certain ? fill_node(field, measured, sigmas) : Status::low_correlation;
       if (!certain) append(uncertain, node);
     }
@@ -108,7 +112,7 @@ __global__ void __launch_bounds__(point_threads, 2)
     const std::int32_t node = uncertain.points[at], i = points.grid.point_at[node];
     const Measured measured{points, points.tracked[i], node, i, Material{material}, noise};
     const track::Sigmas sigmas = measured.sigmas();
-    if (!track::is_certain_by_neighbours(points, i, sigmas.by_noise, noise)) return;
+    if (!track::is_certain_by_neighbours(points, i, measured.around(), sigmas, noise)) return;
     const Status status = fill_node(field, measured, sigmas);
     if (status != Status::ok) clear_node(field, node);
     field.status[node] = status;

@@ -9,10 +9,12 @@
 #include <map>
 #include <numbers>
 #include <optional>
+#include <random>
 #include <tuple>
 
 #include "accuracy/accuracy_support.hpp"
 #include "support/requirements.hpp"
+#include "support/speckle.hpp"
 
 // Tests accuracy on synthetic images of known motion.
 namespace dic {
@@ -408,6 +410,86 @@ TEST(LargeMotions, BodiesWithUnrelatedMotionsAreFound) {
     EXPECT_GT(points[body], 50);
     EXPECT_GE(found[body], points[body] * 99 / 100) << body;
   }
+}
+
+/// An image of which a share of the square blocks shows another image.
+Image with_blocks_of(const Image& image, const Image& other, int side, double share, unsigned seed) {
+  Image mixed = copy_of(image);
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> uniform;
+  for (int top = 0; top < image.height(); top += side)
+    for (int left = 0; left < image.width(); left += side) {
+      if (uniform(random) >= share) continue;
+      for (int y = top; y < std::min(top + side, image.height()); ++y)
+        for (int x = left; x < std::min(left + side, image.width()); ++x)
+          mixed.row<std::uint8_t>(y)[x] = other.row<std::uint8_t>(y)[x];
+    }
+  return mixed;
+}
+
+/// Two fifths of a texture are replaced. Subsets match the rest, mixed with what looks alike by chance.
+TEST(ChangedTexture, FewOfTheOkPointsAreWrong) {
+  SynthOptions synth;
+  synth.size = {512, 512};
+  synth.noise = 2;
+  synth.motion.u = 0.3, synth.motion.v = 0.2;
+  SynthOptions other = synth;
+  other.seed = 101;
+  const Image current = with_blocks_of(synth_frame(synth, 1), synth_frame(other, 1), 8, 0.4, 1);
+  const Measured m = track_pair(track_options(33, 1, 5), synth_frame(synth, 0), current);
+  std::int64_t ok = 0, wrong = 0;
+  each_node(
+      m.scene, [](int, int) { return true; },
+      [&](int, int, std::int64_t n) {
+        if (m.field.status[n] != Status::ok) return;
+        const double u = std::abs(m.field.u[n] - 0.3), v = std::abs(m.field.v[n] - 0.2);
+        ++ok;
+        wrong += std::max(u, v) > 0.5 || u > 5 * m.field.sigma_u[n] || v > 5 * m.field.sigma_v[n];
+      });
+  EXPECT_GE(ok, 500);
+  EXPECT_LE(wrong, ok / 100) << ok;
+}
+
+/// An image of 512x512 px with a noise of 2 grey levels. grey: value at a position.
+template <typename Grey>
+Image noisy_image(unsigned seed, const Grey& grey) {
+  Image image({512, 512}, ScalarType::u8);
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(0, 2);
+  for (int y = 0; y < image.height(); ++y)
+    for (int x = 0; x < image.width(); ++x)
+      image.row<std::uint8_t>(y)[x] =
+          static_cast<std::uint8_t>(std::clamp(std::round(grey(x, y) + noise(random)), 0.0, 255.0));
+  return image;
+}
+
+/// A hole grows from a radius of 10 to one of 24 px. The material around it keeps its area.
+TEST(GrowingHole, NearlyAllOkPointsAreRight) {
+  constexpr double kCentre = 256, kBefore = 10, kAfter = 24, kGrowth = kAfter * kAfter - kBefore * kBefore;
+  const test::Speckle speckle(512, 512, 1.7, 5);
+  const auto grey = [&](double x, double y) { return 128 + 45 * speckle(x, y); };
+  const auto from_centre = [&](double x, double y) { return std::hypot(x - kCentre, y - kCentre); };
+  const Image reference =
+      noisy_image(1, [&](double x, double y) { return from_centre(x, y) < kBefore ? 15 : grey(x, y); });
+  const Image current = noisy_image(2, [&](double x, double y) {
+    const double r = from_centre(x, y), shrink = std::sqrt(std::max(r * r - kGrowth, 0.0)) / r;
+    return r < kAfter ? 15 : grey(kCentre + (x - kCentre) * shrink, kCentre + (y - kCentre) * shrink);
+  });
+  const Measured m = track_pair(track_options(33, 1, 5), reference, current);
+  std::int64_t ok = 0, wrong = 0;
+  each_node(
+      m.scene, [](int, int) { return true; },
+      [&](int i, int j, std::int64_t n) {
+        if (m.field.status[n] != Status::ok) return;
+        const double x = m.scene.grid.x(i), y = m.scene.grid.y(j), r = from_centre(x, y);
+        const double stretch = std::sqrt(r * r + kGrowth) / r - 1;
+        const double u = std::abs(m.field.u[n] - stretch * (x - kCentre)),
+                     v = std::abs(m.field.v[n] - stretch * (y - kCentre));
+        ++ok;
+        wrong += std::max(u, v) > 0.5 || u > 5 * m.field.sigma_u[n] || v > 5 * m.field.sigma_v[n];
+      });
+  EXPECT_GE(ok, 9500);
+  EXPECT_LE(wrong, 2);
 }
 
 /// Number of ok points and largest error of each tracked frame of a growing stretch.

@@ -189,6 +189,19 @@ TEST(Uncertainty, AParabolaBendsASubsetAnEdgeDoesNot) {
               1e-7);
 }
 
+TEST(Uncertainty, BesideATearTheOtherSideTellsTheBend) {
+  const auto bend = [](double slope, double jump) {
+    const Row row = row_of([=](double x) {
+      if (x < 5) return std::array{-jump, 0.0, 0.0};
+      return std::array{x < 15 ? -5 * slope : 0.0, x < 15 ? slope : 0.0, 0.0};
+    });
+    return std::sqrt(track::bend_at(row, 1, kBothSides, model_of_row()).u);
+  };
+  EXPECT_EQ(bend(0, 3), 0);
+  EXPECT_NEAR(bend(0.004, 3), 2 * 1.5 * 90 / 2 * 0.004 / 10, 1e-6);
+  EXPECT_NEAR(bend(0.1, 3), 0.1, 1e-6);  // no more than this, which leaves the point certain
+}
+
 TEST(Uncertainty, WithOrderTwoTheCurvatureMustChange) {
   track::NoiseModel model = model_of_row();
   model.order = 2;
@@ -326,7 +339,7 @@ TEST(Uncertainty, CertainNeighboursConfirmAPoint) {
   Row row{std::vector<ShapeParameters>(3)};
   row.point.residual_sd = 2;  // 0.014 px
   const auto confirmed = [&](double sigma) {
-    return track::is_certain_by_neighbours(row, 1, sigma, model_of_row());
+    return track::certain_neighbours_agree(row, 1, sigma, model_of_row());
   };
   row.shapes[1].u = 0.2;
   EXPECT_TRUE(confirmed(0.15));
@@ -336,6 +349,68 @@ TEST(Uncertainty, CertainNeighboursConfirmAPoint) {
   row.shapes[1].u = 0;
   row.point.residual_sd = 17;  // 0.12 px: the neighbours are too uncertain
   EXPECT_FALSE(confirmed(0.18));
+}
+
+TEST(Uncertainty, APlaneThroughPointsOnOneSideTellsTheValueBesideThem) {
+  track::PlaneThroughPoints plane, line;
+  for (int y = -20; y <= 20; y += 5)
+    for (int x = 5; x <= 20; x += 5) {
+      plane.add(1 + 0.1 * y * y, x, y, 0.3 + 0.01 * x - 0.02 * y, -1 + 0.005 * x);
+      if (y == 0) line.add(1, x, y, 0.3 + 0.01 * x, 2);
+    }
+  EXPECT_EQ(plane.count(), 36);
+  EXPECT_NEAR(plane.u(), 0.3, 0.005);
+  EXPECT_NEAR(plane.v(), -1, 0.0025);
+  EXPECT_NEAR(line.u(), 0.3, 0.005);
+  EXPECT_NEAR(line.v(), 2, 1e-9);
+}
+
+/// Points on a square grid of 5 x 5 nodes, 10 px apart, with a stretch and a rotation.
+struct Square : Row {
+  std::vector<int> point_at = std::vector<int>(25);
+  std::vector<Status> statuses = std::vector<Status>(25, Status::ok);
+  static constexpr int kMiddle = 12;
+
+  Square() {
+    point.residual_sd = 2;  // 0.014 px
+    shapes.resize(25);
+    for (int i = 0; i < 25; ++i) {
+      ShapeParameters& s = shapes[i];
+      point_at[i] = i;
+      s.ux = 0.1, s.uy = -0.3, s.vx = 0.3, s.vy = 0.1;
+      s.u = s.u + s.ux * x(i) + s.uy * y(i), s.v = s.v + s.vx * x(i) + s.vy * y(i);
+    }
+  }
+  Status status(int i) const { return statuses[i]; }
+  int x(int i) const { return i % 5 * 10; }
+  int y(int i) const { return i / 5 * 10; }
+  bool confirm(const track::Sigmas& sigmas) const {
+    return track::is_certain_by_neighbours(*this, kMiddle, {5, 5, point_at.data(), kMiddle}, sigmas,
+                                           model_of_row());
+  }
+};
+
+TEST(Uncertainty, ThePlaneOfItsNeighboursConfirmsAPointThatIsUncertainByAllCauses) {
+  const track::Sigmas certain{.u = 0.12F, .v = 0.1F, .by_noise = 0.1F},
+      uncertain{.u = 0.2F, .v = 0.1F, .by_noise = 0.05F};
+  EXPECT_TRUE(track::is_certain(certain));
+  EXPECT_FALSE(track::is_certain(uncertain));
+  Square square;
+  EXPECT_TRUE(square.confirm(uncertain));
+  square.shapes[Square::kMiddle].v += 0.19;
+  EXPECT_TRUE(square.confirm(uncertain));
+  square.shapes[Square::kMiddle].v += 0.02;
+  EXPECT_FALSE(square.confirm(uncertain));
+}
+
+TEST(Uncertainty, FewerThanFiveNeighboursConfirmNoPoint) {
+  const track::Sigmas uncertain{.u = 0.2F, .v = 0.1F, .by_noise = 0.05F};
+  Square square;
+  for (int i = 0; i < 25; ++i)
+    if (i != Square::kMiddle && i > 4) square.statuses[i] = Status::low_correlation;
+  EXPECT_TRUE(square.confirm(uncertain));
+  square.statuses[0] = Status::low_correlation;
+  EXPECT_FALSE(square.confirm(uncertain));
 }
 
 TEST(Uncertainty, WhatIsNotKnownToHalfAPixelIsNotOk) {

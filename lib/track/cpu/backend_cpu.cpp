@@ -290,9 +290,11 @@ class CpuReference final : public ActiveReference {
       return cross_around(grid.nx, grid.ny, shared_.points.point_at.data(), node, noise.reach);
     };
     const auto material = [&](std::int64_t i) { return reference_.subsets.material(i); };
+    const auto around = [&](std::int64_t node) {
+      return NodesAround<std::int64_t>{grid.nx, grid.ny, shared_.points.point_at.data(), node};
+    };
     const auto bend_of_all = [&](std::int64_t node, std::int64_t i) {
-      return BendOfSteps(points, i, material,
-                         noise)({grid.nx, grid.ny, shared_.points.point_at.data(), node});
+      return BendOfSteps(points, i, material, noise)(around(node));
     };
     core::for_each_index(shared_.pool, reference_.size(), [&](std::int64_t i) {
       const RefinedPoint& p = results[i];
@@ -304,8 +306,8 @@ class CpuReference final : public ActiveReference {
       const Components bend = noise.order > 0 ? bend_at(points, i, cross(node), noise) : Components{};
       const Components all = noise.order > 0 ? bend_of_all(node, i) : Components{};
       const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend, all);
-      const bool certain = sigmas.by_noise <= kLargestNoiseSigma ||
-                           is_certain_by_neighbours(points, i, sigmas.by_noise, noise);
+      const bool certain =
+          is_certain(sigmas) || is_certain_by_neighbours(points, i, around(node), sigmas, noise);
       field.status[node] =
           certain ? status_of(points.x(i), points.y(i), m, p.shape, sigmas, noise) : Status::low_correlation;
       if (field.status[node] != Status::ok) return;

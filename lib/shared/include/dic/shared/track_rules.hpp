@@ -287,15 +287,22 @@ inline int bend_reach(int subset, int step) {
 inline constexpr float kBendOfSlopes = 0.75F, kBendOfCurvatures = 0.264F;
 
 /// True if two points, `apart` px from each other, may be on one body: the difference of their displacements
-/// then lies between what both slopes predict. Judged by the slopes alone, bodies that turn against each
-/// other look like one that bends. noise: variance of a displacement, px^2.
+/// is then not farther from the mean of what both slopes predict than these are from each other; beside a
+/// hole, it lies outside of both. Judged by the slopes alone, bodies that turn against each other look like
+/// one that bends. noise: variance of a displacement, px^2.
 DIC_HOST_DEVICE inline bool may_bend(const Components& difference, const Components& slope,
                                      const Components& slope_there, float apart, float noise) {
   const float du = difference.u - 0.5F * apart * (slope.u + slope_there.u),
               dv = difference.v - 0.5F * apart * (slope.v + slope_there.v);
   const float bend_u = apart * (slope_there.u - slope.u), bend_v = apart * (slope_there.v - slope.v);
-  return du * du + dv * dv <= 0.25F * (bend_u * bend_u + bend_v * bend_v) + 18 * noise;
+  return du * du + dv * dv <= bend_u * bend_u + bend_v * bend_v + 18 * noise;
 }
+
+/// Factor of the squared bend that a point shows on one side, if the field is torn, or the next point lost,
+/// on the other side: there the bend is mostly stronger.
+inline constexpr float kBesideLost = 4;
+/// Largest squared bend that this factor makes, px^2: it is too rough to make a point too uncertain.
+inline constexpr float kMostBesideLost = 0.01F;
 
 /// Squared bias of a measured point by the bending of the field, px^2; a rough estimate for orders 1 and 2.
 /// Along each axis it comes from the points on both sides, if they are on the same body.
@@ -304,57 +311,88 @@ DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<In
                                    const NoiseModel& model) {
   const ShapeParameters here = points.shape(i);
   Components square;
-  const auto add_axis = [&](Index before, Index after, bool along_x) {
-    const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
-    // At borders, and beside points that a strong bend has lost, one side tells less exactly.
-    const bool one_sided = model.order != 2 && measured(before) != measured(after);
-    if (one_sided) (measured(before) ? after : before) = i;
+  const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
+  const auto add = [&](const Components& bend) {
+    square.u += bend.u * bend.u;
+    square.v += bend.v * bend.v;
+  };
+  const auto by_curvatures = [&](Index before, Index after, bool along_x) {
     if (!measured(before) || !measured(after)) return;
     const ShapeParameters a = points.shape(before), b = points.shape(after);
-    float u, v;
-    if (model.order == 2) {
-      const float factor = kBendOfCurvatures * model.mean_square;
-      u = factor * (along_x ? here.uxx - 0.5F * (a.uxx + b.uxx) : here.uyy - 0.5F * (a.uyy + b.uyy));
-      v = factor * (along_x ? here.vxx - 0.5F * (a.vxx + b.vxx) : here.vyy - 0.5F * (a.vyy + b.vyy));
-    } else {
-      const auto at = [&](Index n) { return along_x ? points.x(n) : points.y(n); };
-      const auto slope = [along_x](const ShapeParameters& s) {
-        return along_x ? components(s.ux, s.vx) : components(s.uy, s.vy);
+    const float factor = kBendOfCurvatures * model.mean_square;
+    add(components(
+        factor * (along_x ? here.uxx - 0.5F * (a.uxx + b.uxx) : here.uyy - 0.5F * (a.uyy + b.uyy)),
+        factor * (along_x ? here.vxx - 0.5F * (a.vxx + b.vxx) : here.vyy - 0.5F * (a.vyy + b.vyy))));
+  };
+  const auto by_slopes = [&](Index before, Index after, bool along_x) {
+    const bool has_before = measured(before), has_after = measured(after);
+    if (!has_before && !has_after) return;
+    const auto slope = [along_x](const ShapeParameters& s) {
+      return along_x ? components(s.ux, s.vx) : components(s.uy, s.vy);
+    };
+    const auto at = [&](Index n) { return along_x ? points.x(n) : points.y(n); };
+    const ShapeParameters a = points.shape(has_before ? before : i), b = points.shape(has_after ? after : i);
+    const Components slope_a = slope(a), slope_b = slope(b), slope_here = slope(here);
+    const auto bend_between = [&](const Components& from, const Components& to, int distance) {
+      const float factor = kBendOfSlopes * model.mean_square / static_cast<float>(distance);
+      return Components{factor * (to.u - from.u), factor * (to.v - from.v)};
+    };
+    const float noise = points.own_sigma(i) * points.own_sigma(i);
+    const auto exceeds = [](const Components& bend, float least) {
+      return bend.u * bend.u + bend.v * bend.v > least;
+    };
+    // One side tells less exactly than both.
+    Components both, to_before, to_after;
+    if (has_before && has_after) both = bend_between(slope_a, slope_b, at(after) - at(before));
+    if (has_before) to_before = bend_between(slope_a, slope_here, at(i) - at(before));
+    if (has_after) to_after = bend_between(slope_here, slope_b, at(after) - at(i));
+    const bool is_one_side = exceeds(to_before, 6 * noise) || exceeds(to_after, 6 * noise);
+    if (!exceeds(both, noise) && !is_one_side) return;  // mere noise: most points end here
+    const auto one_body = [&](Index n, const ShapeParameters& there, const Components& slope_there) {
+      return may_bend(components(there.u - here.u, there.v - here.v), slope_here, slope_there, at(n) - at(i),
+                      noise);
+    };
+    const bool whole_before = has_before && one_body(before, a, slope_a),
+               whole_after = has_after && one_body(after, b, slope_b);
+    if (whole_before && whole_after) {
+      if (exceeds(both, noise)) add(both);
+    } else if (whole_before || whole_after) {
+      const Components& bend = whole_before ? to_before : to_after;
+      if (!exceeds(bend, 6 * noise)) return;
+      const Index other = whole_before ? after : before;
+      const bool torn = measured(other);
+      const auto counted = [&](float component) {
+        const float own = component * component, more = std::fmin(kBesideLost * own, kMostBesideLost);
+        return other < 0 ? own : torn ? more : std::fmax(own, more);
       };
-      const Components slope_a = slope(a), slope_b = slope(b);
-      const float factor = kBendOfSlopes * model.mean_square / (at(after) - at(before));
-      u = factor * (slope_b.u - slope_a.u);
-      v = factor * (slope_b.v - slope_a.v);
-      const float noise = points.own_sigma(i) * points.own_sigma(i);
-      if (!(u * u + v * v > (one_sided ? 6 * noise : noise))) return;  // mere noise: most points end here
-      const auto one_body = [&](Index n, const ShapeParameters& there, const Components& slope_there) {
-        return may_bend(components(there.u - here.u, there.v - here.v), slope(here), slope_there,
-                        at(n) - at(i), noise);
-      };
-      if (before != i && !one_body(before, a, slope_a)) return;
-      if (after != i && !one_body(after, b, slope_b)) return;
+      square.u += counted(bend.u);
+      square.v += counted(bend.v);
     }
-    square.u += u * u;
-    square.v += v * v;
+  };
+  const auto add_axis = [&](Index before, Index after, bool along_x) {
+    model.order == 2 ? by_curvatures(before, after, along_x) : by_slopes(before, after, along_x);
   };
   add_axis(cross.left, cross.right, true);
   add_axis(cross.above, cross.below, false);
   return square;
 }
 
-/// Points on the lines through a node of the grid.
+/// Points around a node of the grid.
 template <typename Index>
-struct NodeLines {
+struct NodesAround {
   int nx, ny;
   const Index* point_at;  ///< [ny x nx], -1 for nodes without a point
   Index node;
 
   /// The point `nodes` nodes away along an axis, -1 if there is none.
   DIC_HOST_DEVICE Index at(int nodes, bool along_x) const {
-    const Index row = node / nx, column = node - row * nx;
-    const Index to = (along_x ? column : row) + nodes;
-    if (to < 0 || to >= (along_x ? nx : ny)) return -1;
-    return point_at[along_x ? row * nx + to : to * nx + column];
+    return along_x ? beside(nodes, 0) : beside(0, nodes);
+  }
+  /// The point some columns and rows away, -1 if there is none.
+  DIC_HOST_DEVICE Index beside(int columns, int rows) const {
+    const Index row = node / nx, column = node - row * nx, to_row = row + rows, to_column = column + columns;
+    const bool exists = to_row >= 0 && to_row < ny && to_column >= 0 && to_column < nx;
+    return exists ? point_at[to_row * nx + to_column] : Index{-1};
   }
 };
 
@@ -433,20 +471,20 @@ class BendOfSteps {
                               const NoiseModel& model)
       : points_(points), i_(i), material_(material), model_(model), own_sigma_(points.own_sigma(i)) {}
 
-  DIC_HOST_DEVICE Components operator()(const NodeLines<Index>& lines) const {
+  DIC_HOST_DEVICE Components operator()(const NodesAround<Index>& lines) const {
     const Components x = along(lines, true), y = along(lines, false);
     return {x.u + y.u, x.v + y.v};
   }
 
  private:
-  DIC_HOST_DEVICE Components along(const NodeLines<Index>& lines, bool along_x) const {
+  DIC_HOST_DEVICE Components along(const NodesAround<Index>& lines, bool along_x) const {
     BendLine<Index> line = line_along(lines, along_x);
     const Components seen = bend_along(line, along_x);
     if (!(seen.u + seen.v > 0.5F * own_sigma_ * own_sigma_)) return {};  // mere noise: most points end here
     keep_one_body(line, along_x);
     const Components bend = bend_along(line, along_x);
     // The bend beside a lost point is mostly stronger than on the side where points are measured.
-    const float factor = line.lost && is_later(material_(i_)) ? 4.0F : 1.0F;
+    const float factor = line.lost && is_later(material_(i_)) ? kBesideLost : 1.0F;
     return {factor * bend.u, factor * bend.v};
   }
 
@@ -461,7 +499,7 @@ class BendOfSteps {
     return bend_of_line(line, (before && after ? 0.5F : 1.0F) * static_cast<float>(distance), model_);
   }
 
-  DIC_HOST_DEVICE BendLine<Index> line_along(const NodeLines<Index>& lines, bool along_x) const {
+  DIC_HOST_DEVICE BendLine<Index> line_along(const NodesAround<Index>& lines, bool along_x) const {
     BendLine<Index> line;
     DIC_UNROLL
     for (int k = 0; k < 5; ++k) {
@@ -571,8 +609,20 @@ DIC_HOST_DEVICE inline Components camera_variance(const ShapeParameters& shape, 
 /// Standard deviations of a displacement, px.
 struct Sigmas {
   float u = 0, v = 0;
-  float by_noise = 0;  ///< standard deviation by noise alone, the larger component, see kLargestNoiseSigma
+  float by_noise = 0;  ///< standard deviation by noise alone, the larger component
+
+  DIC_HOST_DEVICE bool is_certain_by_noise() const { return by_noise <= kLargestNoiseSigma; }
+  /// True if all other causes together leave the point certain.
+  DIC_HOST_DEVICE bool is_certain_by_others() const {
+    const float larger = u > v ? u : v;
+    return larger * larger - by_noise * by_noise <= kLargestOtherSigma * kLargestOtherSigma;
+  }
 };
+
+/// True if a point needs no confirmation, see is_certain_by_neighbours.
+DIC_HOST_DEVICE inline bool is_certain(const Sigmas& sigmas) {
+  return sigmas.is_certain_by_noise() && sigmas.is_certain_by_others();
+}
 
 /// Status of a measured point in the current image: ok, unless it left the image or its position is too
 /// uncertain. at_x, at_y: its subset's centre.
@@ -633,23 +683,25 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
 
 /// Standard deviation of a refined point by noise alone, px, the larger component.
 template <typename Refined>
-DIC_HOST_DEVICE float noise_sigma(const Refined& point, const ShapeParameters& shape,
+DIC_HOST_DEVICE float noise_sigma(const Refined& point, const ShapeParameters& shape, const LocalNoise& noise,
                                   const NoiseModel& model) {
-  const NoiseCovariance noise = noise_covariance(point, shape, noise_around(point, shape, model), model);
-  return std::sqrt((noise.of_images + noise.of_gradients).larger());
+  const NoiseCovariance covariance = noise_covariance(point, shape, noise, model);
+  return std::sqrt((covariance.of_images + covariance.of_gradients).larger());
 }
 
 /// True if certain neighbours confirm a point whose noise exceeds kLargestNoiseSigma: the mean of their
 /// predictions, weighted by their certainty, agrees with it. This happens where the border cuts a subset: its
 /// point is at the end of the remaining pixels, and much less certain than those beside it.
 template <typename Points, typename Index>
-DIC_HOST_DEVICE bool is_certain_by_neighbours(const Points& points, Index i, double noise_sigma_here,
+DIC_HOST_DEVICE bool certain_neighbours_agree(const Points& points, Index i, double noise_sigma_here,
                                               const NoiseModel& model) {
   if (!(noise_sigma_here <= kLargestConfirmedSigma)) return false;
   double weights = 0, u = 0, v = 0;
   points.for_each_neighbour(i, [&](Index n) {
     if (points.status(n) != Status::ok) return;
-    const double sigma = noise_sigma(points.refined(n), points.shape(n), model);
+    const auto& point = points.refined(n);
+    const ShapeParameters shape = points.shape(n);
+    const double sigma = noise_sigma(point, shape, noise_around(point, shape, model), model);
     if (!(sigma <= kConfirmingSigma && sigma <= kMoreCertain * noise_sigma_here)) return;
     const ShapeParameters predicted = predicted_shape(points, n, i);
     const double weight = 1 / (sigma * sigma + kLeastSigma * kLeastSigma);
@@ -659,6 +711,71 @@ DIC_HOST_DEVICE bool is_certain_by_neighbours(const Points& points, Index i, dou
   const ShapeParameters here = points.shape(i);
   const double du = here.u - u / weights, dv = here.v - v / weights;
   return du * du + dv * dv <= kConfirmedWithin * kConfirmedWithin;
+}
+
+/// The value at x = y = 0 of a plane through values of points, by weighted least squares. It is fitted as if
+/// positions were uncertain by 1 px, so that points on one line suffice.
+class PlaneThroughPoints {
+ public:
+  DIC_HOST_DEVICE void add(double weight, double x, double y, double u, double v) {
+    ++count_, weights_ += weight;
+    x_ += weight * x, y_ += weight * y, u_ += weight * u, v_ += weight * v;
+    xx_ += weight * x * x, xy_ += weight * x * y, yy_ += weight * y * y;
+    xu_ += weight * x * u, yu_ += weight * y * u, xv_ += weight * x * v, yv_ += weight * y * v;
+  }
+  DIC_HOST_DEVICE int count() const { return count_; }
+  DIC_HOST_DEVICE double u() const { return at_origin(u_, xu_, yu_); }
+  DIC_HOST_DEVICE double v() const { return at_origin(v_, xv_, yv_); }
+
+ private:
+  DIC_HOST_DEVICE double at_origin(double value, double x_value, double y_value) const {
+    const double x = x_ / weights_, y = y_ / weights_;
+    const double xx = xx_ - x * x_ + weights_, xy = xy_ - x * y_, yy = yy_ - y * y_ + weights_;
+    const double x_rest = x_value - x * value, y_rest = y_value - y * value;
+    const double determinant = xx * yy - xy * xy;
+    const double slope_x = (yy * x_rest - xy * y_rest) / determinant,
+                 slope_y = (xx * y_rest - xy * x_rest) / determinant;
+    return value / weights_ - slope_x * x - slope_y * y;
+  }
+
+  int count_ = 0;
+  double weights_ = 0, x_ = 0, y_ = 0, u_ = 0, v_ = 0;
+  double xx_ = 0, xy_ = 0, yy_ = 0, xu_ = 0, yu_ = 0, xv_ = 0, yv_ = 0;
+};
+
+/// True if a point agrees with a plane through the displacements of the points around it, up to about 0.6
+/// subsets away: most of them see other material. nodes: those around the point.
+template <typename Points, typename Index>
+DIC_HOST_DEVICE bool is_on_plane_of_neighbours(const Points& points, Index i, const NodesAround<Index>& nodes,
+                                               const NoiseModel& model) {
+  constexpr int kReach = 2;
+  const int apart = (model.reach + 1) / 2;
+  const ShapeParameters here = points.shape(i);
+  PlaneThroughPoints plane;  // of the deviations from this point's prediction
+  for (int row = -kReach; row <= kReach; ++row)
+    for (int column = -kReach; column <= kReach; ++column) {
+      const Index n = nodes.beside(column * apart, row * apart);
+      if (n < 0 || n == i || points.status(n) != Status::ok) continue;
+      const auto& point = points.refined(n);
+      const ShapeParameters there = points.shape(n);
+      const LocalNoise noise = noise_around(point, there, model);
+      const double sigma = noise.misfit * noise_sigma(point, there, noise, model);
+      if (!(sigma <= kLargestSigma)) continue;
+      const double dx = points.x(n) - points.x(i), dy = points.y(n) - points.y(i);
+      const double weight = 1 / (sigma * sigma + kLeastSigma * kLeastSigma);
+      plane.add(weight, dx, dy, there.u - here.u_at(dx, dy), there.v - here.v_at(dx, dy));
+    }
+  if (plane.count() < kLeastAround) return false;
+  const double du = plane.u(), dv = plane.v();
+  return du * du + dv * dv <= kOnPlaneWithin * kOnPlaneWithin;
+}
+
+/// True if its neighbours confirm a point that is not certain by itself.
+template <typename Points, typename Index>
+DIC_HOST_DEVICE bool is_certain_by_neighbours(const Points& points, Index i, const NodesAround<Index>& nodes,
+                                              const Sigmas& sigmas, const NoiseModel& model) {
+  return (sigmas.is_certain_by_noise() || certain_neighbours_agree(points, i, sigmas.by_noise, model)) &&
+         (sigmas.is_certain_by_others() || is_on_plane_of_neighbours(points, i, nodes, model));
 }
 
 }  // namespace dic::track
