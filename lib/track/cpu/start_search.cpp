@@ -104,9 +104,8 @@ StartSearch::PointList StartSearch::lost_points() const {
 std::int64_t StartSearch::missed(const PointList& missing) const {
   if (!has_last()) return std::ssize(missing);
   const auto excused = [&](const PointList& points) {
-    return core::count_where(reference_.pool, std::ssize(points), [&](std::int64_t k) {
-      return is_excused(reference_.last[points[k]].status);
-    });
+    return core::count_where(reference_.pool, std::ssize(points),
+                             [&](std::int64_t k) { return is_excused(reference_.last[points[k]].status); });
   };
   return track::missed(std::ssize(missing), excused(missing), excused(trackable_), trackable());
 }
