@@ -102,10 +102,11 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    list_lost(const __grid_constant__ FramePoints last, const PointStart* starts, float least,
-              const __grid_constant__ PointList lost, std::int32_t* excused) {
+    list_lost(const __grid_constant__ FramePoints last, const TrackedPoint* now, const PointStart* starts,
+              float least, const __grid_constant__ PointList lost, std::int32_t* excused) {
   for_each_point(last.grid.own, [&](std::int32_t i) {
     if (!last.trackable(i) || starts[i].score >= least || !last.is_missed(i)) return;
+    if (now && now[i].result.status == Status::ok) return;
     append(lost, i);
     if (is_excused(last, i)) count_up(excused);
   });
@@ -184,14 +185,15 @@ void launch_take_peaks(const std::int32_t* list, const SearchWindows& windows, c
   check_launch(describe_points("taking peaks", n));
 }
 
-void launch_list_lost_starts(const GridPoints& points, const TrackedPoint* last, const PointStart* starts,
-                             float least, const PointList& lost, std::int32_t* excused, StreamHandle stream) {
+void launch_list_lost_starts(const GridPoints& points, const TrackedPoint* last, const TrackedPoint* now,
+                             const PointStart* starts, float least, const PointList& lost,
+                             std::int32_t* excused, StreamHandle stream) {
   clear(lost.count, stream);
   clear(excused, stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
-  list_lost<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, last}, starts, least, lost,
-                                                                       excused);
+  list_lost<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, last}, now, starts, least,
+                                                                       lost, excused);
   check_launch(describe_points("listing lost starts", n));
 }
 

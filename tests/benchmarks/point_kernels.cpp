@@ -104,7 +104,7 @@ void add_starts(const Collect& collect, const std::shared_ptr<const Frame>& fram
                                frame->other_starts.data(), frame->first.list(), handle);
   });
   collect("count lost", [=] {
-    kernels::launch_list_lost_starts(points, frame->tracked.data(), frame->starts.data(), 0.5f,
+    kernels::launch_list_lost_starts(points, frame->tracked.data(), nullptr, frame->starts.data(), 0.5f,
                                      frame->first.list(), frame->counts.data(), handle);
   });
 }

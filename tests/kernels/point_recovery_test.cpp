@@ -415,7 +415,7 @@ TEST_F(Points, OfAShareAreTreatedAsAmongAll) {
                                        counts.data(), stream.handle());
       kernels::launch_split_subsets(points, nullptr, s.count(), PointsState::radius, whole.list(), cut.list(),
                                     stream.handle());
-      kernels::launch_list_lost_starts(points, tracked.data(), starts.data(), 0.5f, lost.list(),
+      kernels::launch_list_lost_starts(points, tracked.data(), nullptr, starts.data(), 0.5f, lost.list(),
                                        counts.data() + 3, stream.handle());
       for (const DeviceList* list : {&without, &whole, &cut, &lost})
         lists[all].push_back(list->sorted(stream));

@@ -449,10 +449,15 @@ TEST_F(Points, LostStartsAreListedAndBetterOnesKept) {
       for (const bool has_last : {true, false}) {
         const DeviceList lost(s.count(), stream);
         const DeviceArray<std::int32_t> excused(1, stream);
-        kernels::launch_list_lost_starts(points, has_last ? last.data() : nullptr, starts.data(), 0.5f,
-                                         lost.list(), excused.data(), stream.handle());
+        kernels::launch_list_lost_starts(points, has_last ? last.data() : nullptr, nullptr, starts.data(),
+                                         0.5f, lost.list(), excused.data(), stream.handle());
         ASSERT_EQ(lost.sorted(stream), want);
         ASSERT_EQ(excused.value(stream), has_last ? want_excused : 0);
+        kernels::launch_list_lost_starts(points, has_last ? last.data() : nullptr, last.data(), starts.data(),
+                                         0.5f, lost.list(), excused.data(), stream.handle());
+        List want_unmeasured = want;
+        std::erase_if(want_unmeasured, [&](int i) { return s.tracked[i].result.status == Status::ok; });
+        ASSERT_EQ(lost.sorted(stream), want_unmeasured);
       }
     }
 

@@ -21,14 +21,19 @@ struct FakeSearch {
 
   std::int64_t all = 1000, without_prediction = 0, not_found = 0;
   bool is_first = false;
+  bool waves_reach_all = false;  ///< the waves measure all points that were not found
   int predicted = 0, searched_again = 0;
 
   bool automatic() const { return true; }
   bool has_last() const { return !is_first; }
   void predict_from_last() {}
+  void follow_common_motion() {}
   void predict_from_pyramid() { ++predicted; }
   void search_all() {}
   void search_again(bool) { ++searched_again; }
+  void leave_out_measured() {
+    if (waves_reach_all) not_found = 0;
+  }
   std::int64_t trackable() const { return all; }
   std::int64_t unpredicted() const { return is_first ? all : without_prediction; }
   std::int64_t lost() const { return not_found; }
@@ -42,13 +47,24 @@ struct Tries {
 /// Searches one frame; the memory is that of the frames before.
 template <bool kGpu>
 Tries tries(LostMemory& memory, std::int64_t without_prediction, std::int64_t not_found,
-            bool is_first = false) {
-  FakeSearch<kGpu> search{
-      .without_prediction = without_prediction, .not_found = not_found, .is_first = is_first};
+            bool is_first = false, bool waves_reach_all = false) {
+  FakeSearch<kGpu> search{.without_prediction = without_prediction,
+                          .not_found = not_found,
+                          .is_first = is_first,
+                          .waves_reach_all = waves_reach_all};
   int improved = 0;
   begin_start_search(search, memory);
-  EXPECT_EQ(finish_start_search(search, memory, [&] { ++improved; }), not_found > 20);
+  NotFound outcome = finish_start_search(search, memory, [&] { ++improved; });
   EXPECT_EQ(improved, search.searched_again > 0 || (kGpu && !is_first && search.predicted > 0) ? 1 : 0);
+  if (outcome.left_to_waves) {
+    EXPECT_EQ(search.searched_again, 0);
+    EXPECT_LE(not_found, 200) << "more than waves are trusted to reach";
+    search.leave_out_measured();
+    const bool again = search_for_rest(search, memory, outcome);
+    EXPECT_EQ(again, search.searched_again > 0);
+    EXPECT_FALSE(outcome.left_to_waves);
+  }
+  EXPECT_EQ(outcome.many, search.not_found > 20);
   return {search.predicted > 0, search.searched_again > 0};
 }
 
@@ -86,6 +102,17 @@ TEST(LostMemory, FramesWithoutLostPointsNeverUseThePyramid) {
     EXPECT_EQ(tries<true>(memory, 15, 15), (Tries{false, false}));
     EXPECT_EQ(memory.is_due, 0);
   }
+}
+
+TEST(LostMemory, PointsThatWavesReachAreNotLookedForByThePyramid) {
+  LostMemory memory;
+  tries<true>(memory, 0, 0, true);
+  for (int frame = 0; frame < 3 * kFramesBetweenTries; ++frame) {
+    EXPECT_EQ(tries<true>(memory, 0, 100, false, true), (Tries{false, false})) << frame;
+    EXPECT_EQ(memory.not_found, 0);
+  }
+  EXPECT_EQ(tries<true>(memory, 0, 100), (Tries{false, true})) << "until waves do not reach them";
+  EXPECT_EQ(tries<true>(memory, 0, 201, false, true), (Tries{false, true})) << "too many for waves";
 }
 
 constexpr int kWidth = 360, kHeight = 72, kGap = 100;

@@ -16,6 +16,8 @@ inline constexpr float kRecognized = 0.5f;  ///< ZNCC at whole pixels of a subse
 constexpr bool many_lost(std::int64_t lost, std::int64_t points) { return 50 * lost > points; }
 /// True if so many points are lost that the others may have been found by chance.
 constexpr bool most_lost(std::int64_t lost, std::int64_t points) { return 2 * lost > points; }
+/// True if so many points are lost that the others may not lead to them, from neighbour to neighbour.
+constexpr bool too_many_for_neighbours(std::int64_t lost, std::int64_t points) { return 5 * lost > points; }
 /// True if it is worth looking for lost points all over the image, by the pyramid or by features. Points that
 /// this did not find in earlier frames (`given_up`) are not looked for again, unless most points are lost.
 constexpr bool worth_looking(std::int64_t lost, std::int64_t given_up, std::int64_t points) {

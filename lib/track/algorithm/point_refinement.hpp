@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "features/local_motion.hpp"
-#include "track/algorithm/constants.hpp"
+#include "track/algorithm/start_search.hpp"
 
 /// The way from starts to measured points, one page for all backends: points are refined from their own
 /// starts, the highest scores first, and lost ones from the shape of a measured neighbour, wave by wave (the
@@ -29,7 +29,8 @@ concept RefinementOperations = requires(T& refinement) {
   { T::kSpeculative } -> std::convertible_to<bool>;
   /// Forgets all results, and refines from the starts on the first step of the ladder.
   refinement.start_over();
-  /// Refines the points that are not measured and have a start on this step.
+  /// Refines the points that are not measured and have a start on this step. After the first recovery, step 0
+  /// begins anew with starts that have changed.
   refinement.refine_starts(int{});
   /// Finds the points of the first wave: those beside points that were measured since the last recovery.
   refinement.begin_recovery();
@@ -51,13 +52,14 @@ concept RefinementOperations = requires(T& refinement) {
   { refinement.refine_from_features(Stretch{}) } -> std::same_as<bool>;
 };
 
-/// Does the waves that follow a step of the ladder. Returns whether points remain for the next step; if not,
-/// islands were dropped.
-template <RefinementOperations Refinement>
-bool recover_from_neighbours(Refinement& refinement, int step) {
+/// Does the waves that follow a step of the ladder. Calls recovered_now() after waves that may be the last.
+/// Returns whether points remain for the next step; if not, islands were dropped.
+template <RefinementOperations Refinement, std::invocable Recovered>
+bool recover_from_neighbours(Refinement& refinement, int step, const Recovered& recovered_now) {
   refinement.begin_recovery();
   for (int waves = 0;;) {
     waves += refinement.recover(kMaxWaves - waves);
+    recovered_now();
     refinement.count_remaining(step);
     if (Refinement::kSpeculative) refinement.drop_islands();
     const RemainingPoints left = refinement.remaining();
@@ -80,7 +82,7 @@ bool find_by_features(Refinement& refinement, std::int64_t trackable, LostMemory
         !many_lost(refinement.lost_in_view(), trackable))
       break;
     if (!refinement.refine_from_features(stretch)) continue;
-    recover_from_neighbours(refinement, kLastStep);
+    recover_from_neighbours(refinement, kLastStep, [] {});
     found = true;
   }
   const std::int64_t lost = refinement.lost();
@@ -88,21 +90,28 @@ bool find_by_features(Refinement& refinement, std::int64_t trackable, LostMemory
   return found;
 }
 
-/// Finishes the refinement that start_over() began. many_not_found: the search for starts lost many points;
-/// only then can features of the images help.
-template <RefinementOperations Refinement>
-void finish_refinement(Refinement& refinement, bool many_not_found, std::int64_t trackable,
-                       LostMemory& memory) {
-  if (!many_not_found) memory.by_features = 0;
-  bool features_untried = many_not_found;
+/// Finishes the refinement that start_over() began, and the search before it. outcome: of
+/// finish_start_search(). Returns true if the search lost many points; only then can features of the images
+/// help.
+template <RefinementOperations Refinement, StartSearchOperations Search>
+bool finish_refinement(Refinement& refinement, Search& search, NotFound outcome, LostMemory& memory) {
+  const std::int64_t trackable = search.trackable();  // a sum over all GPUs: each of them asks
+  bool features_untried = true;
   for (int step = 0;;) {
-    const bool starts_untried = recover_from_neighbours(refinement, step);
-    if (features_untried && (step == kStepBeforeFeatures || !starts_untried)) {
+    const bool starts_untried = recover_from_neighbours(refinement, step, [&] {
+      if (outcome.left_to_waves) search.leave_out_measured();
+    });
+    if (outcome.left_to_waves && search_for_rest(search, memory, outcome)) {
+      refinement.refine_starts(step = 0);
+      continue;
+    }
+    if (!outcome.many) memory.by_features = 0;
+    if (outcome.many && features_untried && (step == kStepBeforeFeatures || !starts_untried)) {
       features_untried = false;
       // Features tell more than starts of low scores, which are then left out.
-      if (find_by_features(refinement, trackable, memory)) return;
+      if (find_by_features(refinement, trackable, memory)) return true;
     }
-    if (!starts_untried) return;
+    if (!starts_untried) return outcome.many;
     refinement.refine_starts(++step);
   }
 }

@@ -28,6 +28,8 @@ concept StartSearchOperations = requires(T& search, const T& state) {
   /// Searches the lost points again, or all of them, around predictions of the image pyramid; keeps the
   /// better of both results.
   search.search_again(bool{});
+  /// From now on, points that the refinement has measured so far do not count as lost.
+  search.leave_out_measured();
   /// Numbers of points that can be looked for, that had no prediction, and that were not found; the last two
   /// without points that the last frame excuses (see missed()).
   { search.trackable() } -> std::same_as<std::int64_t>;
@@ -49,11 +51,29 @@ void begin_start_search(Search& search, const LostMemory& memory) {
   search.search_all();
 }
 
-/// Completes the search, which only some frames need. Calls improved() if starts have changed. Returns true
-/// if many points were not found where the last frame (or, without one, the pyramid) predicted them.
+/// What a search found out about the points that it did not find.
+struct NotFound {
+  /// Many points were not found, either by the pyramid: only features of the images can tell where they are.
+  bool many = false;
+  /// Many points were not found, but so few that measured neighbours mostly lead to them: search_for_rest()
+  /// must be called after the first waves. `many` is then still unknown.
+  bool left_to_waves = false;
+  std::int64_t unpredicted = 0;  ///< number of points that had no prediction
+  bool by_pyramid = false;       ///< the pyramid predicted these
+};
+
+/// Notes the outcome of a search in the memory, after the last use of the pyramid.
+template <StartSearchOperations Search>
+void note(Search& search, LostMemory& memory, NotFound& outcome, bool searched_again) {
+  const std::int64_t lost = search.lost();
+  memory.note(outcome.by_pyramid, outcome.unpredicted, searched_again, lost);
+  outcome.many = many_lost(lost, search.trackable());
+}
+
+/// Completes the search, which only some frames need. Calls improved() if starts have changed.
 template <StartSearchOperations Search, std::invocable Improved>
-bool finish_start_search(Search& search, LostMemory& memory, const Improved& improved) {
-  if (!search.automatic()) return false;
+NotFound finish_start_search(Search& search, LostMemory& memory, const Improved& improved) {
+  if (!search.automatic()) return {};
   const bool by_pyramid = search.has_last() && needs_pyramid(search, memory);
   if (Search::kSpeculative && by_pyramid) {
     search.predict_from_last();
@@ -61,12 +81,28 @@ bool finish_start_search(Search& search, LostMemory& memory, const Improved& imp
     search.search_all();
   }
   const std::int64_t unpredicted = search.unpredicted(), lost = search.lost(), all = search.trackable();
+  NotFound outcome{.unpredicted = unpredicted, .by_pyramid = by_pyramid};
   // The motion since the last frame may have been too large to follow.
-  const bool again = many_lost(lost, all) && unpredicted < all && worth_looking(lost, memory.not_found, all);
+  const bool is_missing =
+      many_lost(lost, all) && unpredicted < all && worth_looking(lost, memory.not_found, all);
+  outcome.left_to_waves = is_missing && !too_many_for_neighbours(lost, all);
+  const bool again = is_missing && !outcome.left_to_waves;
   if (again) search.search_again(most_lost(lost, all));
   if (again || (Search::kSpeculative && by_pyramid)) improved();
-  memory.note(by_pyramid, unpredicted, again, again ? search.lost() : lost);
-  return many_lost(lost, all);
+  if (!outcome.left_to_waves) note(search, memory, outcome, again);
+  return outcome;
+}
+
+/// Completes a search whose rest was left to the waves; their results must be counted already, see
+/// leave_out_measured(). Returns true if the pyramid was needed, which may have changed starts.
+template <StartSearchOperations Search>
+bool search_for_rest(Search& search, LostMemory& memory, NotFound& outcome) {
+  outcome.left_to_waves = false;
+  const std::int64_t lost = search.lost(), all = search.trackable();
+  const bool again = many_lost(lost, all) && worth_looking(lost, memory.not_found, all);
+  if (again) search.search_again(false);
+  note(search, memory, outcome, again);
+  return again;
 }
 
 }  // namespace dic::track

@@ -237,15 +237,15 @@ class CpuReference final : public ActiveReference {
                              const std::function<void()>& check_stop, Stopwatch& watch,
                              StageSeconds& seconds) {
     StartSearch search(shared_.points, reference_, image, shared_.correlator, shared_.options.search,
-                       check_stop, shared_.kernels);
+                       check_stop, shared_.kernels, shared_.memory.results);
     begin_start_search(search, lost_);
-    const bool many_not_found = finish_start_search(search, lost_, [] {});
-    surely_found_ = search.automatic() && !many_not_found;
+    const NotFound not_found = finish_start_search(search, lost_, [] {});
     seconds.search = watch.lap();
     PointRefinement refinement(shared_.points, reference_, image, search.starts(), shared_.memory, stop,
                                check_stop, shared_.options.step);
     refinement.start_over();
-    finish_refinement(refinement, many_not_found, search.trackable(), lost_);
+    const bool many_not_found = finish_refinement(refinement, search, not_found, lost_);
+    surely_found_ = search.automatic() && !many_not_found;
   }
 
   /// True if no further frame is likely to follow.

@@ -41,7 +41,6 @@ PointRefinement::PointRefinement(const PointNodes& points, const HostReference& 
 void PointRefinement::start_over() {
   core::for_each_index(reference_.pool, reference_.size(),
                        [&](std::int64_t i) { results_[i] = unrefined(i); });
-  tried_ = std::numeric_limits<float>::infinity();
   refine_starts(0);
   give_up_noise();
 }
@@ -66,6 +65,7 @@ void PointRefinement::give_up_noise() {
 }
 
 void PointRefinement::refine_starts(int step) {
+  if (step == 0) tried_ = std::numeric_limits<float>::infinity();
   memory_.attempts.points = core::indices_where(reference_.pool, reference_.size(), [&](std::int64_t i) {
     return waits(i, kScoreLadder[step], tried_);
   });

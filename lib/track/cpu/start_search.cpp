@@ -15,7 +15,7 @@ static_assert(StartSearchOperations<StartSearch>);
 
 StartSearch::StartSearch(const PointNodes& points, HostReference& reference, ImageView current,
                          Correlator& correlator, std::optional<int> range, std::function<void()> check_stop,
-                         std::set<std::string>& variants)
+                         std::set<std::string>& variants, const core::RawVector<RefinedPoint>& results)
     : points_(points),
       reference_(reference),
       current_(current),
@@ -23,6 +23,7 @@ StartSearch::StartSearch(const PointNodes& points, HostReference& reference, Ima
       range_(range),
       check_stop_(std::move(check_stop)),
       variants_(variants),
+      results_(results),
       trackable_(core::indices_where(reference.pool, reference.size(),
                                      [&](std::int64_t i) { return reference.trackable(i); })),
       starts_(reference.size()) {
@@ -95,7 +96,9 @@ void StartSearch::search(PointList which, std::span<Start> starts) {
 
 StartSearch::PointList StartSearch::lost_points() const {
   PointList lost = core::indices_where(reference_.pool, std::ssize(trackable_), [&](std::int64_t k) {
-    return starts_[trackable_[k]].score < kRecognized && reference_.is_missed(trackable_[k]);
+    const std::int64_t i = trackable_[k];
+    return starts_[i].score < kRecognized && reference_.is_missed(i) &&
+           !(leaves_out_measured_ && results_[i].status == Status::ok);
   });
   for (std::int64_t& k : lost) k = trackable_[k];
   return lost;

@@ -27,9 +27,10 @@ class StartSearch {
   static constexpr bool kSpeculative = false;
 
   /// range: see TrackOptions::search. check_stop: throws if the measurement was cancelled. variants: collects
-  /// the correlation variants that ran.
+  /// the correlation variants that ran. results: of the refinement, by point.
   StartSearch(const PointNodes& points, HostReference& reference, ImageView current, Correlator& correlator,
-              std::optional<int> range, std::function<void()> check_stop, std::set<std::string>& variants);
+              std::optional<int> range, std::function<void()> check_stop, std::set<std::string>& variants,
+              const core::RawVector<RefinedPoint>& results);
 
   bool automatic() const { return !range_; }
   bool has_last() const { return !reference_.last.empty(); }
@@ -37,6 +38,7 @@ class StartSearch {
   void predict_from_pyramid() { predict_from_pyramid(unpredicted_, starts_); }
   void search_all() { search(trackable_, starts_); }
   void search_again(bool all);
+  void leave_out_measured() { leaves_out_measured_ = true; }
   std::int64_t trackable() const { return std::ssize(trackable_); }
   std::int64_t unpredicted() const { return missed(unpredicted_); }
   std::int64_t lost() const { return missed(lost_points()); }
@@ -63,6 +65,8 @@ class StartSearch {
   const std::optional<int> range_;
   std::function<void()> check_stop_;
   std::set<std::string>& variants_;
+  const core::RawVector<RefinedPoint>& results_;
+  bool leaves_out_measured_ = false;
   PointList trackable_, unpredicted_;
   core::RawVector<Start> starts_;
   std::optional<CoarseField> coarse_;  ///< what the image pyramid tells; found when it is first needed

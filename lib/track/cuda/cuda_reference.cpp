@@ -164,13 +164,12 @@ void CudaReference::measure_on(int rank, const QueuedFrame& queued_frame) {
   bool has_started = lost.is_due == 0;
   if (has_started) refinement.start_over();  // already, since the search is almost always good enough
   gpu.part_time(number).stop(gpu.stream());
-  const bool many_not_found = finish_start_search(search, lost, [&] {
+  const NotFound not_found = finish_start_search(search, lost, [&] {
     refinement.start_over();
     has_started = true;
   });
   if (!has_started) refinement.start_over();
-  const std::int64_t trackable = search.trackable();  // a sum over all GPUs: each of them asks
-  finish_refinement(refinement, many_not_found, trackable, lost);
+  const bool many_not_found = finish_refinement(refinement, search, not_found, lost);
 
   if (rank != 0) return;
   next_lost_ = lost;

@@ -52,7 +52,10 @@ void PointRefinement::give_up_noise() {
 }
 
 void PointRefinement::refine_starts(int step) {
-  select({kScoreLadder[step], kScoreLadder[step - 1]}, workspace_.tasks(), PointLists::tasks);
+  constexpr float any = std::numeric_limits<float>::infinity();
+  if (step == 0) early_ = false;  // these results are of other starts; remaining() has waited for them
+  select({kScoreLadder[step], step == 0 ? any : kScoreLadder[step - 1]}, workspace_.tasks(),
+         PointLists::tasks);
   const kernels::TaskList listed{workspace_.tasks(), lists_.count(PointLists::tasks)};
   if (early_)
     kernels::launch_leave_out_early(listed, points_.own.count(), workspace_.early(), stream_.handle());

@@ -118,12 +118,16 @@ void StartSearch::search(PointStart* starts) {
     clipped.advance();
   }
   stream_.wait(workspace_.clipped_done);
-  if (!automatic()) return;
-  list_lost(starts);
+  if (automatic()) list_lost(starts);
+}
+
+void StartSearch::leave_out_measured() {
+  measured_ = frame_.reference.tracked();
+  list_lost(starts_);
 }
 
 void StartSearch::list_lost(const PointStart* starts) {
-  kernels::launch_list_lost_starts(points_, last_, starts, kRecognized, lists_[PointLists::lost],
+  kernels::launch_list_lost_starts(points_, last_, measured_, starts, kRecognized, lists_[PointLists::lost],
                                    lists_.count(PointLists::excused_lost), stream_.handle());
   readback_ = lists_.start_readback(stream_);
 }
@@ -192,6 +196,7 @@ void StartSearch::run_coarse_search() {
 
 void StartSearch::search_again(bool all) {
   const kernels::PointRange& own = points_.own;
+  if (measured_) list_lost(starts_);  // again, since the search of the next frame has the same lists
   auto* others = workspace_.other_starts.reserve<PointStart>(points_.count);
   kernels::launch_starts_from_last(points_, nullptr, others, lists_[PointLists::unpredicted],
                                    lists_.count(PointLists::excused), stream_.handle());

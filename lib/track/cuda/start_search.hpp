@@ -46,6 +46,7 @@ class StartSearch {
   void predict_from_pyramid() { predict_from_pyramid(PointLists::unpredicted, starts_); }
   void search_all();
   void search_again(bool all);
+  void leave_out_measured();
   std::int64_t trackable();
   std::int64_t unpredicted();
   std::int64_t lost();
@@ -93,6 +94,8 @@ class StartSearch {
   const int subset_, radius_;
   const bool follows_;  ///< the list `whole` is searched in one launch, and has clipped rectangles too
   kernels::PointStart* const starts_;
+  /// The points of this frame, of which the measured ones do not count as lost; null: all count.
+  const kernels::TrackedPoint* measured_ = nullptr;
   std::optional<int> readback_;  ///< number of the readback of the lists' lengths after the last search
   std::optional<std::int64_t> own_trackable_;  ///< count on this GPU; known when its points are listed
   std::optional<std::int64_t> trackable_, unpredicted_, excused_;

@@ -120,9 +120,11 @@ void launch_take_peaks(const std::int32_t* list, const SearchWindows& windows, c
 
 /// Queues the list of the trackable points whose start scores less than `least` and whose loss is a reason to
 /// search whole images (see track::Effort). excused: number of those among them that the last frame excuses
-/// (track::is_excused); last: its points, or null.
-void launch_list_lost_starts(const GridPoints& points, const TrackedPoint* last, const PointStart* starts,
-                             float least, const PointList& lost, std::int32_t* excused, StreamHandle stream);
+/// (track::is_excused); last: its points, or null. now: points of this frame, of which the measured ones are
+/// not listed; null: all are listed.
+void launch_list_lost_starts(const GridPoints& points, const TrackedPoint* last, const TrackedPoint* now,
+                             const PointStart* starts, float least, const PointList& lost,
+                             std::int32_t* excused, StreamHandle stream);
 
 /// Queues replacing the start of each of `n` points by its other start if that scores better and the point is
 /// not left to its neighbours.
