@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(warp_size, resident_blocks)
   const auto count = static_cast<std::uint32_t>(view.pairs);  // 32 bits: registers are scarce
   for (std::uint32_t task = blockIdx.x; task < count; task += gridDim.x) {
     const std::int32_t i = search.list[task];
-    if (search.starts[i].score == PointStart::kLeftToNeighbours) continue;
+    if (i < 0 || search.starts[i].score == PointStart::kLeftToNeighbours) continue;
     if (leads) followed.begin(points, i, search);
     __syncwarp();
     pair.take_reference(Followed::at(view.reference, followed.reference), 0, followed.h, followed.w);
@@ -89,6 +89,7 @@ __global__ void __launch_bounds__(point_threads)
                const __grid_constant__ FollowedSearch search) {
   for_each_point(n, [&](std::int32_t k) {
     const std::int32_t i = search.list[k];
+    if (i < 0) return;
     take_peak(first_pixel_of(points, i), search.windows[k], search.peaks[k], search.starts[i]);
   });
 }

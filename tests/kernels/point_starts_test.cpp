@@ -1,3 +1,4 @@
+#include <dic/kernels/common_motion.hpp>
 #include <dic/kernels/follow_peaks.hpp>
 #include <dic/kernels/points.hpp>
 
@@ -426,6 +427,62 @@ TEST_F(Points, PeaksAreFollowedAsFarAsAsked) {
       }
       EXPECT_EQ(moved > 0, steps > 0);
     }
+}
+
+TEST_F(Points, FollowTheMotionThatAFewTell) {
+  constexpr float found = 0.5F;
+  constexpr std::int32_t far = 5;
+  const auto u_of = [](const PointsState& s, int i) { return far + 0.01 * s.x[i] - 0.02 * s.y[i]; };
+  const auto v_of = [](const PointsState& s, int i) { return -0.6 + 0.015 * s.x[i]; };
+  on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const DeviceArray<TrackedPoint> last(s.tracked, stream);
+    const DeviceArray<std::int32_t> list(track::kMotionSamples, stream);
+    const DeviceArray<PointStart> predicted(track::kMotionSamples, stream);
+    const DeviceArray<track::MotionSample> samples(2 * track::kMotionSamples, stream);
+    const DeviceArray<track::LinearMotion> motion(1, stream);
+    for (const int gpus : {1, 2}) {
+      SCOPED_TRACE(testing::Message() << gpus << " GPUs");
+      const DeviceArray<PointStart> starts(s.starts, stream);
+      int asked_points = 0;
+      for (int gpu = 0; gpu < gpus; ++gpu) {
+        kernels::GridPoints points = device.points;
+        points.own = {s.count() * gpu / gpus, s.count() * (gpu + 1) / gpus};
+        const kernels::AskedPoints asked{list.data(), predicted.data(),
+                                         samples.data() + gpu * track::kMotionSamples};
+        kernels::launch_ask_points(points, last.data(), starts.data(), asked, stream.handle());
+        const std::vector<std::int32_t> listed = list.values(stream);
+        std::vector<PointStart> searched = s.starts;
+        for (int k = 0; k < track::kMotionSamples; ++k) {
+          const int i = static_cast<int>(std::int64_t{k} * s.count() / track::kMotionSamples);
+          const bool is_asked = i >= points.own.first && i < points.own.last && trackable(s, i) &&
+                                !s.subsets[i].weighted && (measured(s, i) || naive_best_neighbour(s, i) >= 0);
+          ASSERT_EQ(listed[k], is_asked ? i : -1);
+          if (!is_asked) continue;
+          ++asked_points;
+          PointStart& start = searched[i];
+          start = s.starts[i];
+          start.u += far, start.score = 0.9F;
+          start.shape.u[0] += static_cast<float>(u_of(s, i) - far);
+          start.shape.v[0] += static_cast<float>(v_of(s, i));
+        }
+        const DeviceArray<PointStart> after(searched, stream);
+        kernels::launch_sample_motion(points, asked, found, after.data(), stream.handle());
+        ASSERT_TRUE(same_bytes(after.values(stream), s.starts)) << "starts are put back";
+      }
+      kernels::launch_follow_motion(device.points, samples.data(), gpus, 2, motion.data(), starts.data(),
+                                    stream.handle());
+      const auto got = starts.values(stream);
+      const bool is_known = asked_points >= 8;
+      for (int i = 0; i < s.count(); ++i) {
+        const PointStart& before = s.starts[i];
+        const double u = before.u + double{before.shape.u[0]}, v = before.v + double{before.shape.v[0]};
+        ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, u + (is_known ? u_of(s, i) : 0), 1e-3) << i;
+        ASSERT_NEAR(got[i].v + double{got[i].shape.v[0]}, v + (is_known ? v_of(s, i) : 0), 1e-3) << i;
+        for (int k = 1; k < 6; ++k) ASSERT_EQ(got[i].shape.u[k], before.shape.u[k]);
+        ASSERT_EQ(got[i].score, before.score);
+      }
+    }
+  });
 }
 
 TEST_F(Points, LostStartsAreListedAndBetterOnesKept) {

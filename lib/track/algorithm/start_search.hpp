@@ -21,6 +21,8 @@ concept StartSearchOperations = requires(T& search, const T& state) {
   { state.has_last() } -> std::same_as<bool>;
   /// Predicts all points where they, or a neighbour, were in the last frame; other points get no prediction.
   search.predict_from_last();
+  /// Moves these predictions by the motion that most points share (<dic/shared/common_motion.hpp>).
+  search.follow_common_motion();
   /// Predicts the points without a prediction by the image pyramid.
   search.predict_from_pyramid();
   /// Searches all points around their predictions.
@@ -42,10 +44,16 @@ bool needs_pyramid(Search& search, const LostMemory& memory) {
   return search.automatic() && worth_looking(search.unpredicted(), memory.unpredicted, search.trackable());
 }
 
+template <StartSearchOperations Search>
+void predict(Search& search) {
+  search.predict_from_last();
+  if (search.automatic() && search.has_last()) search.follow_common_motion();
+}
+
 /// The search of an ordinary frame.
 template <StartSearchOperations Search>
 void begin_start_search(Search& search, const LostMemory& memory) {
-  search.predict_from_last();
+  predict(search);
   const bool known_later = Search::kSpeculative && search.has_last();
   if (!known_later && needs_pyramid(search, memory)) search.predict_from_pyramid();
   search.search_all();
@@ -76,7 +84,7 @@ NotFound finish_start_search(Search& search, LostMemory& memory, const Improved&
   if (!search.automatic()) return {};
   const bool by_pyramid = search.has_last() && needs_pyramid(search, memory);
   if (Search::kSpeculative && by_pyramid) {
-    search.predict_from_last();
+    predict(search);
     search.predict_from_pyramid();
     search.search_all();
   }

@@ -1,5 +1,7 @@
 #include "track/cpu/start_search.hpp"
 
+#include <algorithm>
+#include <dic/shared/common_motion.hpp>
 #include <utility>
 
 #include "track/cpu/frame_points.hpp"
@@ -47,6 +49,38 @@ void StartSearch::predict_from_last() {
   };
   std::erase_if(unpredicted_, is_left_to_neighbours);
   std::erase_if(trackable_, is_left_to_neighbours);
+}
+
+StartSearch::PointList StartSearch::sampled() const {
+  PointList points;
+  for (int k = 0; k < kMotionSamples; ++k) points.push_back(sampled_point(k, reference_.size()));
+  points.erase(std::ranges::unique(points).begin(), points.end());
+  const FramePoints last{points_, reference_, reference_.last};
+  std::erase_if(points, [&](std::int64_t i) { return !last.trackable(i) || start_source(last, i) < 0; });
+  return points;
+}
+
+void StartSearch::follow_common_motion() {
+  const PointList asked = sampled();
+  std::vector<Start> predicted;
+  for (const std::int64_t i : asked) predicted.push_back(starts_[i]);
+  search(asked, starts_);
+  std::vector<MotionSample> samples;
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    Start& start = starts_[asked[k]];
+    samples.push_back({static_cast<float>(reference_.subsets.x[asked[k]]),
+                       static_cast<float>(reference_.subsets.y[asked[k]]),
+                       static_cast<float>(start.shape.u - predicted[k].shape.u),
+                       static_cast<float>(start.shape.v - predicted[k].shape.v),
+                       start.score >= kRecognized ? MotionSample::found : MotionSample::not_found});
+    start = predicted[k];
+  }
+  const LinearMotion motion = common_motion(samples.data(), static_cast<int>(samples.size()), kAutoRange);
+  for_each_of(trackable_, [&](std::int64_t i, std::size_t) {
+    const int x = reference_.subsets.x[i], y = reference_.subsets.y[i];
+    starts_[i].shape.u += motion.u_at(x, y);
+    starts_[i].shape.v += motion.v_at(x, y);
+  });
 }
 
 void StartSearch::predict_from_pyramid(std::span<const std::int64_t> which, std::span<Start> starts) {

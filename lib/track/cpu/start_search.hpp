@@ -35,6 +35,7 @@ class StartSearch {
   bool automatic() const { return !range_; }
   bool has_last() const { return !reference_.last.empty(); }
   void predict_from_last();
+  void follow_common_motion();
   void predict_from_pyramid() { predict_from_pyramid(unpredicted_, starts_); }
   void search_all() { search(trackable_, starts_); }
   void search_again(bool all);
@@ -52,6 +53,8 @@ class StartSearch {
   void predict_from_pyramid(std::span<const std::int64_t> which, std::span<Start> starts);
   void search(PointList which, std::span<Start> starts);
   PointList lost_points() const;
+  /// The points that tell the common motion.
+  PointList sampled() const;
   /// Number of these points, without those that are excused.
   std::int64_t missed(const PointList& missing) const;
   /// Calls body(which[k], k) for all k, by all threads.

@@ -213,7 +213,8 @@ void CudaReference::look_ahead(const GpuFrame& now, const QueuedFrame& queued_fr
   const GpuFrame frame{now.gpu, now.reference, *lookahead_.frame()->on_gpu[rank]};
   const std::int64_t number = context_.frames_measured() + 1;
   StartSearch search(context_, frame, number, now.reference.tracked(), queued_frame.stop);
-  if (!search.waits_for_nothing()) return;
+  // All GPUs or none, because they exchange what tells the common motion.
+  if (context_.gpus().team().sum(search.waits_for_nothing() ? 0 : 1) > 0) return;
   const ImageLease images(frame);
   begin_search(search, now.gpu, lookahead_.field(), number);
   lookahead_.add(rank, search.queued());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/kernels/common_motion.hpp>
 #include <dic/kernels/device.hpp>
 #include <memory>
 
@@ -33,9 +34,23 @@ class SearchWorkspace {
   kernels::DeviceBuffer coarse_field;  ///< u of all nodes, then v
   kernels::DeviceBuffer references, windows, peaks;
 
+  /// Memory of the points that tell the common motion. Another GPU may still read the samples of the frame
+  /// before.
+  kernels::AskedPoints asked(std::int64_t frame) {
+    constexpr std::int64_t n = kMotionSamples;
+    return {asked_.reserve<std::int32_t>(n), predicted_.reserve<kernels::PointStart>(n),
+            samples_.reserve<MotionSample>(2 * n) + frame % 2 * n};
+  }
+  MotionSample* gathered_samples(int gpus) {
+    return gathered_samples_.reserve<MotionSample>(std::int64_t{gpus} * kMotionSamples);
+  }
+  kernels::Event sampled;        ///< the samples are written
+  kernels::DeviceBuffer motion;  ///< LinearMotion
+
  private:
   std::weak_ptr<const DeviceReference> listed_;
   kernels::PointRange listed_range_;
+  kernels::DeviceBuffer asked_, predicted_, samples_, gathered_samples_;
 };
 
 }  // namespace dic::track::cuda

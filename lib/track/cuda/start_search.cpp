@@ -1,5 +1,7 @@
 #include "track/cuda/start_search.hpp"
 
+#include <dic/kernels/peer.hpp>
+
 namespace dic::track::cuda {
 
 using kernels::PointStart;
@@ -14,6 +16,7 @@ StartSearch::StartSearch(TrackerContext& context, const GpuFrame& frame, std::in
       workspace_(frame.gpu.search()),
       points_(frame.reference.points()),
       stream_(frame.gpu.stream()),
+      number_(number),
       last_(last),
       stop_(std::move(stop)),
       range_(context.options().search),
@@ -39,6 +42,34 @@ void StartSearch::predict_from_last() {
   if (own_trackable_) return;
   list_own_points();
   own_trackable_ = lists_.size(PointLists::whole) + lists_.size(PointLists::clipped);
+}
+
+/// Only where points are searched in one launch: in other searches the host waits for each step, and for this
+/// one too.
+void StartSearch::follow_common_motion() {
+  if (!follows_) return;
+  const kernels::AskedPoints asked = workspace_.asked(number_);
+  kernels::launch_ask_points(points_, last_, starts_, asked, stream_.handle());
+  follow(asked.list, kMotionSamples, starts_);
+  kernels::launch_sample_motion(points_, asked, kRecognized, starts_, stream_.handle());
+  kernels::launch_follow_motion(points_, samples_of_all(asked), context_.gpus().size(), kAutoRange,
+                                workspace_.motion.reserve<LinearMotion>(1), starts_, stream_.handle());
+}
+
+/// The samples of all GPUs. All of them must call it.
+const MotionSample* StartSearch::samples_of_all(const kernels::AskedPoints& asked) {
+  GpuGroup& gpus = context_.gpus();
+  if (gpus.size() == 1) return asked.samples;
+  workspace_.sampled.record(stream_);
+  gpus.team().barrier();
+  MotionSample* all = workspace_.gathered_samples(gpus.size());
+  for (int rank = 0; rank < gpus.size(); ++rank) {
+    SearchWorkspace& other = gpus[rank].search();
+    stream_.wait(other.sampled);
+    kernels::copy_between(all + rank * kMotionSamples, other.asked(number_).samples,
+                          kMotionSamples * sizeof(*all), stream_.handle());
+  }
+  return all;
 }
 
 /// Fills the lists `whole` and `clipped`, unless an earlier frame has filled them with the same points.
@@ -104,7 +135,10 @@ void StartSearch::search(PointStart* starts) {
   const kernels::Stream& side = stream_of(true);
   workspace_.predicted.record(stream_);
   side.wait(workspace_.predicted);
-  if (follows_) follow_whole(starts);
+  if (follows_) {
+    follow(lists_[PointLists::whole].points, lists_.size(PointLists::whole), starts);
+    frame_.gpu.add_variant("cuda-few-shifts");
+  }
   const auto left = [&] { return lists_.size(clipped.from) + (follows_ ? 0 : lists_.size(whole.from)); };
   for (int step = 0; step <= kAutoSteps && left() > 0; ++step) {
     check_stop(stop_);
@@ -132,18 +166,17 @@ void StartSearch::list_lost(const PointStart* starts) {
   readback_ = lists_.start_readback(stream_);
 }
 
-/// Searches the list `whole` and follows its peaks, in one launch.
-void StartSearch::follow_whole(PointStart* starts) {
-  workspace_.whole.follow({frame_.reference.frame().image, frame_.current.image, {}}, points_,
-                          lists_.size(PointLists::whole), 2 * radius_ + 1,
-                          {.list = lists_[PointLists::whole].points,
+/// Searches the points of a list and follows their peaks, in one launch.
+void StartSearch::follow(const std::int32_t* list, std::int64_t count, PointStart* starts) {
+  workspace_.whole.follow({frame_.reference.frame().image, frame_.current.image, {}}, points_, count,
+                          2 * radius_ + 1,
+                          {.list = list,
                            .range = kAutoRange,
                            .steps = kAutoSteps,
                            .starts = starts,
                            .windows = workspace_.windows.reserve<PatchPosition>(points_.count),
                            .peaks = workspace_.peaks.reserve<Peak>(points_.count)},
                           stream_);
-  frame_.gpu.add_variant("cuda-few-shifts");
 }
 
 void StartSearch::search_list(const Step& step, PointStart* starts) {

@@ -43,6 +43,7 @@ class StartSearch {
   bool automatic() const { return !range_; }
   bool has_last() const { return last_ != nullptr; }
   void predict_from_last();
+  void follow_common_motion();
   void predict_from_pyramid() { predict_from_pyramid(PointLists::unpredicted, starts_); }
   void search_all();
   void search_again(bool all);
@@ -70,7 +71,8 @@ class StartSearch {
   void list_own_points();
   void split(const std::int32_t* list, std::int64_t n);
   void search(kernels::PointStart* starts);
-  void follow_whole(kernels::PointStart* starts);
+  void follow(const std::int32_t* list, std::int64_t count, kernels::PointStart* starts);
+  const MotionSample* samples_of_all(const kernels::AskedPoints& asked);
   void search_list(const Step& step, kernels::PointStart* starts);
   bool on_side_stream(bool clipped) const { return clipped && frame_.gpu.images().parallel_streams(); }
   const kernels::Stream& stream_of(bool clipped) const {
@@ -88,6 +90,7 @@ class StartSearch {
   SearchWorkspace& workspace_;
   const kernels::GridPoints& points_;
   const kernels::Stream& stream_;
+  const std::int64_t number_;
   const kernels::TrackedPoint* const last_;
   const std::stop_token stop_;
   const std::optional<int> range_;

@@ -9,7 +9,7 @@ namespace dic::kernels {
 /// The search of points in windows of `range` px around their starts. Subsets may be clipped to smaller
 /// rectangles, but all of their pixels count.
 struct FollowedSearch {
-  const std::int32_t* list;  ///< points to search
+  const std::int32_t* list;  ///< points to search; -1: none
   int range;                 ///< px
   int steps;                 ///< largest number of moves of a window
   PointStart* starts;        ///< starts of all points
