@@ -314,10 +314,16 @@ void launch_fit_common_distance(const SampledDistances* samples, stereo::CommonD
 std::size_t median_workspace_bytes() { return sizeof(MedianMemory); }
 
 void launch_mark_contradictions(const stereo::EpipolarJob& job, const stereo::CommonDistance* common,
-                                EpipolarMedians* medians, void* workspace, StreamHandle stream) {
+                                StreamHandle stream) {
   const std::int64_t nodes = job.grid.nodes();
   launch_at_every_node(stereo::FindOffset{job, common}, nodes, stream);
   launch_at_every_node(stereo::MarkContradiction{job, common}, nodes, stream);
+  check_launch(describe("the epipolar check", job.grid));
+}
+
+void launch_epipolar_medians(const stereo::EpipolarJob& job, EpipolarMedians* medians, void* workspace,
+                             StreamHandle stream) {
+  const std::int64_t nodes = job.grid.nodes();
   auto* const memory = static_cast<MedianMemory*>(workspace);
   fill(memory, 0, sizeof(MedianMemory), stream);
   const unsigned blocks = std::min<unsigned>(grid_size(nodes, histogram_threads), most_histogram_blocks);
@@ -325,7 +331,7 @@ void launch_mark_contradictions(const stereo::EpipolarJob& job, const stereo::Co
     count_digits<<<blocks, histogram_threads, 0, stream>>>(job, digit, memory);
     find_digit<<<quantities, histogram_threads, 0, stream>>>(digit, memory, medians);
   }
-  check_launch(describe("the epipolar check", job.grid));
+  check_launch(describe("the medians of epipolar distances", job.grid));
 }
 
 }  // namespace dic::kernels

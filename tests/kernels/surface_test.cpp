@@ -206,9 +206,9 @@ TEST_F(Surface, MediansOfDistancesAreThoseOfSortedLists) {
     stereo::CommonDistance common{};
     common.coefficients[0] = 0.01, common.coefficients[2] = -0.003, common.scale = 1;
     const DeviceObjects<stereo::CommonDistance> on_device({common}, stream);
-    kernels::launch_mark_contradictions(job, on_device.data(), medians.data(),
-                                        workspace.reserve(kernels::median_workspace_bytes()),
-                                        stream.handle());
+    kernels::launch_mark_contradictions(job, on_device.data(), stream.handle());
+    kernels::launch_epipolar_medians(job, medians.data(),
+                                     workspace.reserve(kernels::median_workspace_bytes()), stream.handle());
     const auto found = medians.values(stream);
     std::vector<float> sizes, offsets;
     for (const std::int64_t k : all.known) {

@@ -195,7 +195,7 @@ class CudaFrames final : public FrameBackend {
     float* offset = nullptr;
     return place_frame(nullptr, nodes, frame) +
            place_scratch(nullptr, nodes, geometry.orders_differ(), frame.field, offset) +
-           2 * place_match(nullptr, nodes, match) + place_bends(nullptr, nodes, bends) +
+           2 * (place_match(nullptr, nodes, match) + place_bends(nullptr, nodes, bends)) +
            place_reference(nullptr, nodes, geometry.calibration_factor->size(), points, factor, responses);
   }
 
@@ -203,8 +203,9 @@ class CudaFrames final : public FrameBackend {
     const kernels::DeviceScope scope(device_);
     StereoFrame frame = new_stereo_frame(left, right);
     geometry_watch_.start(stream_);
-    take(left.field, geometry_.subsets.left.order, matches_[0]);
-    take(right.field, geometry_.subsets.right.order, matches_[1]);
+    take(0, left.field, geometry_.subsets.left.order, side_stream_);
+    take(1, right.field, geometry_.subsets.right.order, stream_);
+    join(side_stream_, stream_);
     SurfaceJob job = job_;
     job.left = view(matches_[0]), job.right = view(matches_[1]);
     const auto stream = stream_.handle();
@@ -217,6 +218,7 @@ class CudaFrames final : public FrameBackend {
     kernels::launch_surface_strain(job, geometry_.strain, geometry_.subsets.left, geometry_.subsets.right,
                                    stream);
     strain_watch_.stop(stream_);
+    join(side_stream_, stream_);
     download(frame);
     frame.geometry_seconds = geometry_watch_.seconds();
     frame.seconds.strain += strain_watch_.seconds();
@@ -234,9 +236,11 @@ class CudaFrames final : public FrameBackend {
       const std::size_t bytes = place_match(nullptr, nodes_, matches_[k]);
       place_match(match_memory_[k].reserve(bytes), nodes_, matches_[k]);
     }
-    bends_ = bend_job_of(*geometry_.grid, geometry_.filter, 1);
-    const std::size_t bytes = place_bends(nullptr, nodes_, bends_);
-    place_bends(bends_memory_.reserve(bytes), nodes_, bends_);
+    for (int k = 0; k < 2; ++k) {
+      bends_[k] = bend_job_of(*geometry_.grid, geometry_.filter, 1);
+      const std::size_t bytes = place_bends(nullptr, nodes_, bends_[k]);
+      place_bends(bends_memory_[k].reserve(bytes), nodes_, bends_[k]);
+    }
     samples_.reserve<kernels::SampledDistances>(1), common_.reserve<CommonDistance>(1);
   }
 
@@ -264,7 +268,7 @@ class CudaFrames final : public FrameBackend {
     upload(calibration, factor.data(), factor.size());
     upload(responses, geometry_.responses->front().data(), 12 * nodes);
     stream_.synchronize("the copy of the references");
-    bends_.responses = responses;
+    for (BendJob& bends : bends_) bends.responses = responses;
     job_ = {.grid = node_grid_of(*geometry_.grid),
             .cameras = geometry_.cameras,
             .axes = geometry_.axes,
@@ -280,10 +284,18 @@ class CudaFrames final : public FrameBackend {
             match.sigma_v, match.status, match.iterations, match.map};
   }
 
-  /// Queues copying a match and subtracting its bends. The field must live until the stream was synchronized.
-  void take(const Field& field, int order, const MatchArrays& match) {
+  /// Makes work that is queued on a stream from now on wait for what is queued on another one.
+  void join(const kernels::Stream& from, const kernels::Stream& to) {
+    joined_.record(from);
+    to.wait(joined_);
+  }
+
+  /// Queues copying a match, of the left camera (0) or the right one (1), and subtracting its bends. The
+  /// field must live until the stream was synchronized.
+  void take(int camera, const Field& field, int order, const kernels::Stream& stream) {
+    const MatchArrays& match = matches_[camera];
     const auto upload = [&](auto* to, const auto& values) {
-      if (!values.empty()) kernels::upload(to, values.data(), values.size() * sizeof(*to), stream_);
+      if (!values.empty()) kernels::upload(to, values.data(), values.size() * sizeof(*to), stream);
     };
     upload(match.u, field.u), upload(match.v, field.v);
     upload(match.zncc, field.zncc);
@@ -291,15 +303,15 @@ class CudaFrames final : public FrameBackend {
     upload(match.iterations, field.iterations);
     upload(match.status, field.status);
     upload(match.order, field.order);
-    BendJob job = bends_;
+    BendJob job = bends_[camera];
     job.match_order = order;
     job.order = field.order.empty() ? nullptr : match.order;
     job.u = match.u, job.v = match.v, job.sigma_u = match.sigma_u, job.sigma_v = match.sigma_v;
     job.status = match.status, job.maps = match.map, job.known = match.known;
-    kernels::launch_subtract_bends(job, stream_.handle());
+    kernels::launch_subtract_bends(job, stream.handle());
   }
 
-  /// Queues the epipolar check.
+  /// Queues the epipolar check. Its medians are found beside what follows.
   void check_distances(const SurfaceJob& job) {
     const EpipolarJob distances{job.grid, job.out.epipolar, job.out.epipolar_sigma, offset_, job.out.status};
     auto* const samples = static_cast<kernels::SampledDistances*>(samples_.data());
@@ -307,9 +319,11 @@ class CudaFrames final : public FrameBackend {
     void* const rows = workspace_.reserve(kernels::sample_workspace_bytes(job.grid));
     kernels::launch_sample_distances(distances, samples, rows, stream_.handle());
     kernels::launch_fit_common_distance(samples, common, stream_.handle());
-    kernels::launch_mark_contradictions(distances, common, &on_device_.summary->medians,
-                                        workspace_.reserve(kernels::median_workspace_bytes()),
-                                        stream_.handle());
+    kernels::launch_mark_contradictions(distances, common, stream_.handle());
+    join(stream_, side_stream_);
+    kernels::launch_epipolar_medians(distances, &on_device_.summary->medians,
+                                     medians_memory_.reserve(kernels::median_workspace_bytes()),
+                                     side_stream_.handle());
   }
 
   /// The motion that is subtracted from the displacements; waits for it if that is wanted.
@@ -348,16 +362,18 @@ class CudaFrames final : public FrameBackend {
   const std::int64_t nodes_;
   /// High, so that its many short kernels do not wait for the long ones that match the next pair.
   kernels::Stream stream_{kernels::Priority::high};
+  kernels::Stream side_stream_{kernels::Priority::high};  ///< work beside that of the stream
+  kernels::Event joined_;
   kernels::Stopwatch geometry_watch_, strain_watch_;
-  DeviceBuffer frame_memory_, scratch_memory_, match_memory_[2], bends_memory_, reference_memory_, samples_,
-      common_, workspace_;
+  DeviceBuffer frame_memory_, scratch_memory_, match_memory_[2], bends_memory_[2], reference_memory_,
+      samples_, common_, workspace_, medians_memory_;
   kernels::PinnedBuffer host_summary_;
   track::cuda::FieldBlocks blocks_;
   std::size_t frame_bytes_ = 0;
   FrameArrays on_device_;
   MatchArrays matches_[2];
   float* offset_ = nullptr;
-  BendJob bends_{};
+  BendJob bends_[2]{};
   SurfaceJob job_{};
 };
 

@@ -31,14 +31,18 @@ void launch_sample_distances(const stereo::EpipolarJob& job, SampledDistances* s
 void launch_fit_common_distance(const SampledDistances* samples, stereo::CommonDistance* common,
                                 StreamHandle stream);
 
+/// Queues finding the offsets from what is common, and marking contradictions.
+void launch_mark_contradictions(const stereo::EpipolarJob& job, const stereo::CommonDistance* common,
+                                StreamHandle stream);
+
 /// Medians of the distances and of their offsets from what is common, both without sign, px.
 struct EpipolarMedians {
   float distance, offset;  ///< NaN if there are none
 };
 std::size_t median_workspace_bytes();
-/// Queues finding the offsets, their medians, and marking contradictions.
-void launch_mark_contradictions(const stereo::EpipolarJob& job, const stereo::CommonDistance* common,
-                                EpipolarMedians* medians, void* workspace, StreamHandle stream);
+/// Queues finding the medians, after the offsets.
+void launch_epipolar_medians(const stereo::EpipolarJob& job, EpipolarMedians* medians, void* workspace,
+                             StreamHandle stream);
 
 /// Sums from which the motion as a rigid body follows.
 struct MotionSums {
