@@ -304,73 +304,110 @@ inline constexpr float kBesideLost = 4;
 /// Largest squared bend that this factor makes, px^2: it is too rough to make a point too uncertain.
 inline constexpr float kMostBesideLost = 0.01F;
 
+/// Derivatives of the displacement along an axis.
+DIC_HOST_DEVICE inline Components slope_along(const ShapeParameters& s, bool along_x) {
+  return along_x ? components(s.ux, s.vx) : components(s.uy, s.vy);
+}
+
+DIC_HOST_DEVICE inline bool exceeds(const Components& bend, float least) {
+  return bend.u * bend.u + bend.v * bend.v > least;
+}
+
+/// The bend along one axis at a measured point, from the points on both sides, if they are on the same body.
+/// The functions add its square to `square`, px^2.
+template <typename Points, typename Index>
+class BendOfAxis {
+ public:
+  DIC_HOST_DEVICE BendOfAxis(const Points& points, Index i, Index before, Index after, bool along_x,
+                             const NoiseModel& model)
+      : points_(points),
+        i_(i),
+        before_(before),
+        after_(after),
+        along_x_(along_x),
+        mean_square_(model.mean_square),
+        here_(points.shape(i)) {}
+
+  /// Order 2: by the deviation of the curvature from those on both sides.
+  DIC_HOST_DEVICE void add_by_curvatures(Components& square) const {
+    if (!measured(before_) || !measured(after_)) return;
+    const ShapeParameters a = points_.shape(before_), b = points_.shape(after_);
+    const float factor = kBendOfCurvatures * mean_square_;
+    add(components(
+            factor * (along_x_ ? here_.uxx - 0.5F * (a.uxx + b.uxx) : here_.uyy - 0.5F * (a.uyy + b.uyy)),
+            factor * (along_x_ ? here_.vxx - 0.5F * (a.vxx + b.vxx) : here_.vyy - 0.5F * (a.vyy + b.vyy))),
+        square);
+  }
+
+  /// Order 1: by the change of the slope.
+  DIC_HOST_DEVICE void add_by_slopes(Components& square) const {
+    const bool has_before = measured(before_), has_after = measured(after_);
+    if (!has_before && !has_after) return;
+    const ShapeParameters a = points_.shape(has_before ? before_ : i_),
+                          b = points_.shape(has_after ? after_ : i_);
+    const Components slope_a = slope_along(a, along_x_), slope_b = slope_along(b, along_x_),
+                     slope_here = slope_along(here_, along_x_);
+    const float noise = points_.own_sigma(i_) * points_.own_sigma(i_);
+    // One side tells less exactly than both.
+    Components both, to_before, to_after;
+    if (has_before && has_after) both = bend_between(slope_a, slope_b, at(after_) - at(before_));
+    if (has_before) to_before = bend_between(slope_a, slope_here, at(i_) - at(before_));
+    if (has_after) to_after = bend_between(slope_here, slope_b, at(after_) - at(i_));
+    const bool is_one_side = exceeds(to_before, 6 * noise) || exceeds(to_after, 6 * noise);
+    if (!exceeds(both, noise) && !is_one_side) return;  // mere noise: most points end here
+    const bool whole_before = has_before && is_on_body(before_, a, slope_here, slope_a, noise),
+               whole_after = has_after && is_on_body(after_, b, slope_here, slope_b, noise);
+    if (whole_before && whole_after) {
+      if (exceeds(both, noise)) add(both, square);
+    } else if (whole_before || whole_after) {
+      const Components& bend = whole_before ? to_before : to_after;
+      if (exceeds(bend, 6 * noise)) add_of_one_side(bend, whole_before ? after_ : before_, square);
+    }
+  }
+
+ private:
+  DIC_HOST_DEVICE bool measured(Index n) const { return n >= 0 && points_.status(n) == Status::ok; }
+  DIC_HOST_DEVICE int at(Index n) const { return along_x_ ? points_.x(n) : points_.y(n); }
+
+  DIC_HOST_DEVICE Components bend_between(const Components& from, const Components& to, int distance) const {
+    const float factor = kBendOfSlopes * mean_square_ / static_cast<float>(distance);
+    return {factor * (to.u - from.u), factor * (to.v - from.v)};
+  }
+  DIC_HOST_DEVICE bool is_on_body(Index n, const ShapeParameters& there, const Components& slope_here,
+                                  const Components& slope_there, float noise) const {
+    return may_bend(components(there.u - here_.u, there.v - here_.v), slope_here, slope_there, at(n) - at(i_),
+                    noise);
+  }
+  DIC_HOST_DEVICE static void add(const Components& bend, Components& square) {
+    square.u += bend.u * bend.u;
+    square.v += bend.v * bend.v;
+  }
+  /// other: the point on the side that does not count, -1 if there is none.
+  DIC_HOST_DEVICE void add_of_one_side(const Components& bend, Index other, Components& square) const {
+    const bool torn = measured(other);
+    const auto counted = [&](float component) {
+      const float own = component * component, more = std::fmin(kBesideLost * own, kMostBesideLost);
+      return other < 0 ? own : torn ? more : std::fmax(own, more);
+    };
+    square.u += counted(bend.u);
+    square.v += counted(bend.v);
+  }
+
+  const Points& points_;
+  const Index i_, before_, after_;
+  const bool along_x_;
+  const float mean_square_;
+  const ShapeParameters here_;
+};
+
 /// Squared bias of a measured point by the bending of the field, px^2; a rough estimate for orders 1 and 2.
-/// Along each axis it comes from the points on both sides, if they are on the same body.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<Index>& cross,
                                    const NoiseModel& model) {
-  const ShapeParameters here = points.shape(i);
   Components square;
-  const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
-  const auto add = [&](const Components& bend) {
-    square.u += bend.u * bend.u;
-    square.v += bend.v * bend.v;
-  };
-  const auto by_curvatures = [&](Index before, Index after, bool along_x) {
-    if (!measured(before) || !measured(after)) return;
-    const ShapeParameters a = points.shape(before), b = points.shape(after);
-    const float factor = kBendOfCurvatures * model.mean_square;
-    add(components(
-        factor * (along_x ? here.uxx - 0.5F * (a.uxx + b.uxx) : here.uyy - 0.5F * (a.uyy + b.uyy)),
-        factor * (along_x ? here.vxx - 0.5F * (a.vxx + b.vxx) : here.vyy - 0.5F * (a.vyy + b.vyy))));
-  };
-  const auto by_slopes = [&](Index before, Index after, bool along_x) {
-    const bool has_before = measured(before), has_after = measured(after);
-    if (!has_before && !has_after) return;
-    const auto slope = [along_x](const ShapeParameters& s) {
-      return along_x ? components(s.ux, s.vx) : components(s.uy, s.vy);
-    };
-    const auto at = [&](Index n) { return along_x ? points.x(n) : points.y(n); };
-    const ShapeParameters a = points.shape(has_before ? before : i), b = points.shape(has_after ? after : i);
-    const Components slope_a = slope(a), slope_b = slope(b), slope_here = slope(here);
-    const auto bend_between = [&](const Components& from, const Components& to, int distance) {
-      const float factor = kBendOfSlopes * model.mean_square / static_cast<float>(distance);
-      return Components{factor * (to.u - from.u), factor * (to.v - from.v)};
-    };
-    const float noise = points.own_sigma(i) * points.own_sigma(i);
-    const auto exceeds = [](const Components& bend, float least) {
-      return bend.u * bend.u + bend.v * bend.v > least;
-    };
-    // One side tells less exactly than both.
-    Components both, to_before, to_after;
-    if (has_before && has_after) both = bend_between(slope_a, slope_b, at(after) - at(before));
-    if (has_before) to_before = bend_between(slope_a, slope_here, at(i) - at(before));
-    if (has_after) to_after = bend_between(slope_here, slope_b, at(after) - at(i));
-    const bool is_one_side = exceeds(to_before, 6 * noise) || exceeds(to_after, 6 * noise);
-    if (!exceeds(both, noise) && !is_one_side) return;  // mere noise: most points end here
-    const auto one_body = [&](Index n, const ShapeParameters& there, const Components& slope_there) {
-      return may_bend(components(there.u - here.u, there.v - here.v), slope_here, slope_there, at(n) - at(i),
-                      noise);
-    };
-    const bool whole_before = has_before && one_body(before, a, slope_a),
-               whole_after = has_after && one_body(after, b, slope_b);
-    if (whole_before && whole_after) {
-      if (exceeds(both, noise)) add(both);
-    } else if (whole_before || whole_after) {
-      const Components& bend = whole_before ? to_before : to_after;
-      if (!exceeds(bend, 6 * noise)) return;
-      const Index other = whole_before ? after : before;
-      const bool torn = measured(other);
-      const auto counted = [&](float component) {
-        const float own = component * component, more = std::fmin(kBesideLost * own, kMostBesideLost);
-        return other < 0 ? own : torn ? more : std::fmax(own, more);
-      };
-      square.u += counted(bend.u);
-      square.v += counted(bend.v);
-    }
-  };
   const auto add_axis = [&](Index before, Index after, bool along_x) {
-    model.order == 2 ? by_curvatures(before, after, along_x) : by_slopes(before, after, along_x);
+    const BendOfAxis<Points, Index> axis(points, i, before, after, along_x, model);
+    model.order == 2 ? axis.add_by_curvatures(square) : axis.add_by_slopes(square);
   };
   add_axis(cross.left, cross.right, true);
   add_axis(cross.above, cross.below, false);
