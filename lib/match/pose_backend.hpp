@@ -50,7 +50,7 @@ struct CoarseSearch {
 /// A fit of one template at one level.
 struct LevelStart {
   const PoseTemplate* source = nullptr;
-  pose::Warp start;                      ///< in pixels of this level
+  pose::Warp start;                      ///< in pixels of the image's level
   const RefinementPlan* plan = nullptr;  ///< of many starts; gain and offset are those below
   double gain = 0, offset = 0;
 
@@ -84,8 +84,9 @@ class PoseBackend {
   /// calls of their own at the same time.
   virtual int templates_together() const { return std::numeric_limits<int>::max(); }
   virtual void find_maxima(std::span<CoarseSearch> searches, const SearchLimit& limit) = 0;
-  /// Fits templates at a level above 0. Those that the limit leaves out are not valid.
-  virtual void fit(int level, std::span<const LevelStart> starts, std::span<LevelFit> fits,
+  /// Fits a level above 0 of templates to a level of the image, see PoseTemplate::image_level(). Those that
+  /// the limit leaves out are not valid.
+  virtual void fit(int level, int image_level, std::span<const LevelStart> starts, std::span<LevelFit> fits,
                    const SearchLimit& limit) = 0;
   /// Fits of a template at full resolution; none if the host shall do them. Any thread may ask; it waits
   /// until the fits of other threads are destroyed.

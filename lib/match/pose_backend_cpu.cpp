@@ -95,9 +95,9 @@ class CpuPoses final : public PoseBackend {
     for (CoarseSearch& search : searches) find_maxima(search, limit);
   }
 
-  void fit(int level, std::span<const LevelStart> starts, std::span<LevelFit> fits,
+  void fit(int level, int image_level, std::span<const LevelStart> starts, std::span<LevelFit> fits,
            const SearchLimit& limit) override {
-    const SampleImage from = sample_image(image_->level(level), image_->mask(level));
+    const SampleImage from = sample_image(image_->level(image_level), image_->mask(image_level));
     pool_.parallel_for(std::ssize(starts), 1, [&](std::int64_t k, std::int64_t, int worker) {
       fits[k] = {};
       if (limit.is_over()) return;

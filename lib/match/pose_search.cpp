@@ -34,8 +34,9 @@ constexpr double kMostlyVisible = 0.8;  ///< share of a template from which it i
 constexpr double kSameUnit = 0.25;      ///< px, in which a pose is the same after all pixels counted
 constexpr double kDetermined = 0.01;    ///< largest standard deviation of a pose, as a share of its rim, but
 constexpr double kWholeDetermined = 0.1;  ///< where nothing is hidden
-constexpr double kHopeless = 0.25;   ///< share of the threshold below which half of the resolution is trusted
-constexpr double kMinutePixels = 6;  ///< tolerance of the ends of ranges, in px at the rim of full resolution
+constexpr double kHopeless = 0.25;  ///< share of the threshold below which half of the resolution is trusted
+/// Tolerance of the ends of ranges: px at the rim, and standard deviations.
+constexpr double kMinutePixels = 0.5, kMinuteSigmas = 3;
 
 /// Correlation of the gradients below which the score is reduced. Few pixels correlate by chance, so that
 /// small templates demand more: kStructureOfFew up to kFew pixels, falling to kStructure at kMany.
@@ -110,7 +111,7 @@ PoseSearch::PoseSearch(const Template& source, const MatchOptions& options, core
       pixels_(pool.size()) {}
 
 double PoseSearch::coarse_work(ImageView image) const {
-  const double places = static_cast<double>(image.width) * image.height / (1LL << 2 * template_.top());
+  const double places = static_cast<double>(image.width) * image.height / (1LL << 2 * top_of_image());
   const FloatImage& pattern = template_.level(template_.top()).values;
   return places * poses_.count() * pattern.width * pattern.height;
 }
@@ -123,6 +124,14 @@ double PoseSearch::threshold_at(int level) const {
   return options_.threshold * share;
 }
 
+/// A pose in pixels of the image with which a level is compared, and back.
+pose::Warp PoseSearch::at_level(const pose::Warp& warp, int level) const {
+  return pose::at_level(warp, template_.image_level(level));
+}
+pose::Warp PoseSearch::from_level(const pose::Warp& warp, int level) const {
+  return pose::from_level(warp, template_.image_level(level));
+}
+
 /// Margin of the coarsest level of images, px.
 int PoseSearch::coarse_margin() const {
   return static_cast<int>(std::ceil(std::ranges::max(poses_.scales) * template_.level(template_.top()).rim)) +
@@ -132,7 +141,7 @@ int PoseSearch::coarse_margin() const {
 /// The job of the coarsest level; its patterns are made if they are missing.
 CoarseSearch PoseSearch::coarse_search(ImagePyramid& pyramid, std::span<const int> wanted,
                                        const Effort& effort) {
-  const CoarseImage& image = pyramid.coarse(template_.top(), coarse_margin(), pool_);
+  const CoarseImage& image = pyramid.coarse(top_of_image(), coarse_margin(), pool_);
   if (pattern_stride_ != image.stride) patterns_.assign(poses_.count(), {});
   pattern_stride_ = image.stride;
   std::vector<int> missing;
@@ -172,7 +181,7 @@ std::vector<PoseSearch::Candidate> PoseSearch::candidates_of(CoarseSearch& searc
       const CoarseMaximum& m = found[k];
       const CoarseLine line = line_at(*search.image, patterns_[m.pose], m.x, m.y, search.rules);
       const pose::Warp warp = pose::similarity(m.x, m.y, poses_.angle(m.pose), poses_.scale(m.pose));
-      all[k] = {.warp = pose::from_level(warp, template_.top()),
+      all[k] = {.warp = from_level(warp, template_.top()),
                 .score = m.score,
                 .gain = line.gain,
                 .offset = line.offset,
@@ -208,7 +217,7 @@ bool is_same_pose(const pose::Warp& a, const pose::Warp& b, double rim, double u
 /// Those of all pixels and those of a part may have different optima near each other, which only the last
 /// level before full resolution rates.
 void PoseSearch::keep_best(std::vector<Candidate>& candidates, int level, std::size_t most) const {
-  const double unit = 1 << level, rim = template_.level(0).rim;
+  const double unit = 1 << template_.image_level(level), rim = template_.level(0).rim;
   std::vector<Candidate> kept;
   for (const Candidate& c : candidates) {
     if (kept.size() == most) break;
@@ -238,7 +247,7 @@ void PoseSearch::take_fits(int level, std::span<const LevelFit> fits, bool is_fa
     const pose::Fit& fit = fits[k].fit;
     c.score = -1;
     if (!fit.valid) continue;
-    c.warp = pose::from_level(fit.warp, level);
+    c.warp = from_level(fit.warp, level);
     // Without hidden pixels the correlation is high, so that less is background.
     if (c.of_all && fit.quality < kLeastOfAll) continue;
     c.score = fit.quality;
@@ -256,49 +265,52 @@ void PoseSearch::take_fits(int level, std::span<const LevelFit> fits, bool is_fa
   keep_best(candidates, level, is_fast ? kFewRefined : most);
 }
 
-/// Refines the candidates of all runs at a level.
-void PoseSearch::refine_level(std::span<Run> runs, int level, const Setting& setting, bool is_fast) {
+/// Refines the candidates of the runs whose level is compared with that level of the image.
+void PoseSearch::refine_level(std::span<Run> runs, int level, int image_level, const Setting& setting,
+                              bool is_fast) {
+  std::vector<Run*> those;
+  for (Run& run : runs)
+    if (const PoseTemplate& source = run.search->template_;
+        level <= source.top() && image_level == source.image_level(level))
+      those.push_back(&run);
   std::vector<std::size_t> firsts;  // by run
-  std::vector<RefinementPlan> plans(runs.size());
+  std::vector<RefinementPlan> plans(those.size());
   std::size_t count = 0;
-  for (std::size_t k = 0; k < runs.size(); ++k) {
+  for (std::size_t k = 0; k < those.size(); ++k) {
     firsts.push_back(count);
-    if (level > runs[k].search->template_.top()) continue;
-    plans[k] = runs[k].search->plan_at(level, setting.limit);
-    count += runs[k].candidates.size();
+    plans[k] = those[k]->search->plan_at(level, setting.limit);
+    count += those[k]->candidates.size();
   }
   if (count == 0) return;
   std::vector<LevelStart> starts(count);
-  setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
-    const Run& run = runs[k];
-    if (level > run.search->template_.top()) return;
+  setting.pool.parallel_for(std::ssize(those), 1, [&](std::int64_t k, std::int64_t, int) {
+    const Run& run = *those[k];
     for (std::size_t i = 0; i < run.candidates.size(); ++i) {
       const Candidate& c = run.candidates[i];
-      starts[firsts[k] + i] = {&run.search->template_, pose::at_level(c.warp, level), &plans[k], c.gain,
+      starts[firsts[k] + i] = {&run.search->template_, pose::at_level(c.warp, image_level), &plans[k], c.gain,
                                c.offset};
     }
   });
   std::vector<LevelFit> fits(count);
-  setting.backend.fit(level, starts, fits, setting.limit);
-  setting.pool.parallel_for(std::ssize(runs), 1, [&](std::int64_t k, std::int64_t, int) {
-    Run& run = runs[k];
-    if (level > run.search->template_.top()) return;
+  setting.backend.fit(level, image_level, starts, fits, setting.limit);
+  setting.pool.parallel_for(std::ssize(those), 1, [&](std::int64_t k, std::int64_t, int) {
+    Run& run = *those[k];
     run.search->take_fits(level, std::span(fits).subspan(firsts[k], run.candidates.size()), is_fast,
                           run.candidates);
   });
 }
 
-bool PoseSearch::is_in_range(const pose::Warp& warp) const {
-  const double slack = kMinutePixels / template_.level(0).rim;
+bool PoseSearch::is_in_range(const pose::Warp& warp, double sigma_radians, double sigma_log_scale) const {
+  const double minute = kMinutePixels / template_.level(0).rim;
   if (options_.rotation_range && !poses_.full_circle) {
     const double middle = (options_.rotation_range->min + options_.rotation_range->max) / 2 * kDegree;
     const double half = (options_.rotation_range->max - options_.rotation_range->min) / 2 * kDegree;
-    if (std::abs(std::remainder(pose::rotation_of(warp) - middle, 2 * std::numbers::pi)) > half + slack)
-      return false;
+    const double turn = std::remainder(pose::rotation_of(warp) - middle, 2 * std::numbers::pi);
+    if (std::abs(turn) > half + minute + kMinuteSigmas * sigma_radians) return false;
   }
-  const double scale = pose::scale_of(warp);
-  return !options_.scale_range || (scale >= options_.scale_range->min * (1 - slack) &&
-                                   scale <= options_.scale_range->max * (1 + slack));
+  if (!options_.scale_range) return true;
+  const double scale = pose::scale_of(warp), slack = 1 + minute + kMinuteSigmas * sigma_log_scale;
+  return scale >= options_.scale_range->min / slack && scale <= options_.scale_range->max * slack;
 }
 
 namespace {
@@ -478,7 +490,7 @@ std::optional<PoseSearch::Refined> PoseSearch::refine_full(const Trial& trial, c
 PoseSearch::Structure PoseSearch::structure(const Trial& trial, const PoseFit& fit) const {
   const int level = std::min(1, template_.top());
   PoseFit there = fit;
-  there.warp = pose::at_level(fit.warp, level);
+  there.warp = at_level(fit.warp, level);
   SampleImage from = sample_image(trial.image.level(level), trial.image.mask(level));
   const PixelList& pixels = template_.level(level).pixels;
   const double correlation = agreement(trial.refiner.gradient_correlation(from, pixels, there));
@@ -515,10 +527,11 @@ Match PoseSearch::match_at(const pose::Warp& warp, const Candidate& candidate, c
 /// A fit at one level; its pose is in pixels of full resolution.
 PoseFit PoseSearch::fit_at(const Trial& trial, int level, const pose::Warp& start, const RefinementPlan& plan,
                            Sampling sampling) const {
-  SampleImage from = sample_image(trial.image.level(level), trial.image.mask(level));
+  const int image_level = template_.image_level(level);
+  SampleImage from = sample_image(trial.image.level(image_level), trial.image.mask(image_level));
   from.sampling = sampling;
-  PoseFit fit = trial.refiner.refine(from, template_.level(level).pixels, pose::at_level(start, level), plan);
-  fit.warp = pose::from_level(fit.warp, level);
+  PoseFit fit = trial.refiner.refine(from, template_.level(level).pixels, at_level(start, level), plan);
+  fit.warp = from_level(fit.warp, level);
   return fit;
 }
 
@@ -717,7 +730,7 @@ bool PoseSearch::is_open(const Trial& trial, const Candidate& candidate) const {
   PoseFit fit = fit_at(trial, level, candidate.warp, plan);
   if (!fit.valid) return false;
   const pose::Warp warp = fit.warp;
-  fit.warp = pose::at_level(warp, level);
+  fit.warp = at_level(warp, level);
   const TemplateLevel& source = template_.level(level);
   trial.refiner.with_sigmas(sample_image(trial.image.level(level), trial.image.mask(level)), source.pixels,
                             plan, fit);
@@ -754,8 +767,9 @@ std::optional<PoseSearch::Measured> PoseSearch::finish(const Trial& trial, const
   try_symmetries(trial, candidate.warp, best);
   const bool may_be_match = best.pose && best.score >= options_.threshold - 2 * kRise;
   if (may_be_match && !best.pose->fit.loose.empty() && !is_hopeless(best)) settle_loose_motion(trial, best);
-  if (!best.pose || !is_in_range(best.pose->warp)) return std::nullopt;
+  if (!best.pose) return std::nullopt;
   const PoseFit& fit = best.pose->fit;
+  if (!is_in_range(best.pose->warp, fit.sigma_radians, fit.sigma_log_scale)) return std::nullopt;
   Match match = match_at(best.pose->warp, candidate, pose);
   match.score = best.score * determination(fit, best.pose->warp);
   match.refined = true;
@@ -837,7 +851,7 @@ void PoseSearch::set_image(std::span<const Run> runs, const Setting& setting) {
   int top = 0;
   std::map<int, int> margins;  // by level
   for (const Run& run : runs) {
-    const int level = run.search->template_.top();
+    const int level = run.search->top_of_image();
     if (level == 0) setting.image.require_full(setting.pool);
     top = std::max(top, level);
     margins[level] = std::max(margins[level], run.search->coarse_margin());
@@ -866,7 +880,9 @@ void PoseSearch::find_together(std::span<Run> runs, const Setting& setting, cons
   });
   int top = 0;
   for (const Run& run : runs) top = std::max(top, run.search->template_.top());
-  for (int level = top; level >= 1; --level) refine_level(runs, level, setting, effort.is_fast);
+  for (int level = top; level >= 1; --level)
+    for (int image_level = level; image_level >= 1; --image_level)
+      refine_level(runs, level, image_level, setting, effort.is_fast);
   for_each_run([&](Run& run, std::int64_t) { run.search->measure(run, setting, effort); });
 }
 

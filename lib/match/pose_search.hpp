@@ -98,9 +98,13 @@ class PoseSearch {
   static std::vector<MatchResult> find(std::span<Run> runs, const Setting& setting, const Effort& effort);
   static void set_image(std::span<const Run> runs, const Setting& setting);
   static void find_together(std::span<Run> runs, const Setting& setting, const Effort& effort);
-  static void refine_level(std::span<Run> runs, int level, const Setting& setting, bool is_fast);
+  static void refine_level(std::span<Run> runs, int level, int image_level, const Setting& setting,
+                           bool is_fast);
   CoarsePoses coarse_poses() const;
   int coarse_margin() const;
+  int top_of_image() const { return template_.image_level(template_.top()); }
+  pose::Warp at_level(const pose::Warp& warp, int level) const;
+  pose::Warp from_level(const pose::Warp& warp, int level) const;
   CoarseSearch coarse_search(ImagePyramid& pyramid, std::span<const int> wanted, const Effort& effort);
   std::vector<Candidate> candidates_of(CoarseSearch& search) const;
   void take_fits(int level, std::span<const LevelFit> fits, bool is_fast,
@@ -142,7 +146,7 @@ class PoseSearch {
   std::vector<Candidate> next_batch(std::vector<Candidate>& waiting, std::size_t most, double least,
                                     const Match& pose, const std::vector<Match>& accepted) const;
   void keep_best(std::vector<Candidate>& candidates, int level, std::size_t most) const;
-  bool is_in_range(const pose::Warp& warp) const;
+  bool is_in_range(const pose::Warp& warp, double sigma_radians = 0, double sigma_log_scale = 0) const;
   double top_threshold() const;
   double threshold_at(int level) const;
 

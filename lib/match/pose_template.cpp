@@ -207,16 +207,24 @@ void set_parts(CoarsePattern& pattern) {
   }
 }
 
+/// The middle of a level, of half its sides.
+TemplateLevel middle_of(const TemplateLevel& level) {
+  TemplateLevel middle;
+  const int width = (level.values.width + 1) / 2, height = (level.values.height + 1) / 2;
+  const int left = (level.values.width - width) / 2, top = (level.values.height - height) / 2;
+  for (const auto& [from, to] : {std::pair(&level.values, &middle.values), {&level.mask, &middle.mask}}) {
+    *to = FloatImage(width, height);
+    for (int y = 0; y < height; ++y) std::copy_n(from->row(top + y) + left, width, to->row(y));
+  }
+  middle.center_x = level.center_x - left, middle.center_y = level.center_y - top;
+  finish(middle);
+  return middle;
+}
+
 }  // namespace
 
-PoseTemplate::PoseTemplate(const Template& source, double least_scale, core::ThreadPool& pool) {
-  TemplateLevel first;
-  first.values = float_image(source.values, pool);
-  first.mask = float_image(source.mask, pool);
-  first.center_x = (first.values.width - 1) / 2.0;
-  first.center_y = (first.values.height - 1) / 2.0;
-  finish(first);
-  levels_.push_back(std::move(first));
+/// Halves the template until few pixels, or little of its contrast, would be left.
+void PoseTemplate::reduce(double least_scale, core::ThreadPool& pool) {
   for (;;) {
     const TemplateLevel& last = levels_.back();
     TemplateLevel next;
@@ -228,13 +236,44 @@ PoseTemplate::PoseTemplate(const Template& source, double least_scale, core::Thr
         static_cast<double>(std::count(next.mask.values.begin(), next.mask.values.end(), 1.0F));
     const double aspect = static_cast<double>(std::max(next.values.width, next.values.height)) /
                           std::max(1, std::min(next.values.width, next.values.height));
-    if (area < kLeastPixels || side < (aspect > 1.8 ? kLeastNarrowSide : kLeastSide)) break;
+    if (area < kLeastPixels || side < (aspect > 1.8 ? kLeastNarrowSide : kLeastSide)) return;
     next.center_x = (last.center_x - 0.5) / 2;
     next.center_y = (last.center_y - 0.5) / 2;
     finish(next);
-    if (next.deviation < kLeastContrast * levels_[0].deviation) break;
+    if (next.deviation < kLeastContrast * levels_[0].deviation) return;
     levels_.push_back(std::move(next));
+    ++reduced_;
   }
+}
+
+/// Adds middles while a level is large and they have enough of its contrast: the number of products of the
+/// coarsest level rises with the sixth power of its sides.
+void PoseTemplate::add_middles(double least_scale) {
+  constexpr double kLeastMiddle = 30, kLeastOfContrast = 0.7, kLeastOfPixels = 0.2;
+  const auto count_of = [](const TemplateLevel& level) {
+    return std::count(level.mask.values.begin(), level.mask.values.end(), 1.0F);
+  };
+  while (reduced_ > 0) {
+    const TemplateLevel& last = levels_.back();
+    if (least_scale * std::min(last.values.width, last.values.height) < 2 * kLeastMiddle) return;
+    TemplateLevel middle = middle_of(last);
+    if (middle.deviation < kLeastOfContrast * last.deviation ||
+        static_cast<double>(count_of(middle)) < kLeastOfPixels * static_cast<double>(count_of(last)))
+      return;
+    levels_.push_back(std::move(middle));
+  }
+}
+
+PoseTemplate::PoseTemplate(const Template& source, double least_scale, core::ThreadPool& pool) {
+  TemplateLevel first;
+  first.values = float_image(source.values, pool);
+  first.mask = float_image(source.mask, pool);
+  first.center_x = (first.values.width - 1) / 2.0;
+  first.center_y = (first.values.height - 1) / 2.0;
+  finish(first);
+  levels_.push_back(std::move(first));
+  reduce(least_scale, pool);
+  add_middles(least_scale);
   for (std::size_t k = 1; k < levels_.size(); ++k) leave_outline_out(levels_[k]);
   const TemplateLevel& base = levels_[0];
   const int inset = std::min(width(), height()) >= kOutlineFrom ? 1 : 0;

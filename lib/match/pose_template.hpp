@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <dic/match.hpp>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace dic::match {
 
-/// A template at one level of its pyramid, whose pixels cover 2^level pixels.
+/// A template, or the middle of it, at one level of its pyramid; see PoseTemplate::image_level().
 struct TemplateLevel {
   FloatImage values, mask;
   double center_x = 0, center_y = 0;  ///< of the whole template, in pixels of this level
@@ -25,6 +26,10 @@ class PoseTemplate {
   PoseTemplate(const Template& source, double least_scale, core::ThreadPool& pool);
 
   int top() const { return static_cast<int>(levels_.size()) - 1; }  ///< coarsest level
+  /// The level of the image with which a level is compared: its pixels cover 2^image_level pixels. A fine
+  /// texture is lost when it is reduced; above the last level that has it, levels are smaller and smaller
+  /// middles of the template.
+  int image_level(int level) const { return std::min(level, reduced_); }
   const TemplateLevel& level(int level) const { return levels_[level]; }
   /// All pixels of full resolution, without those at the outline, which show the background as well.
   const PixelList& full() const { return full_; }
@@ -41,7 +46,11 @@ class PoseTemplate {
   CoarsePattern coarse_pattern(double radians, double scale, std::ptrdiff_t stride) const;
 
  private:
+  void reduce(double least_scale, core::ThreadPool& pool);
+  void add_middles(double least_scale);
+
   std::vector<TemplateLevel> levels_;
+  int reduced_ = 0;  ///< coarsest level that is the whole template
   PixelList full_, many_;
   std::vector<double> symmetries_;
   bool is_round_ = false;

@@ -13,6 +13,7 @@
 #include "match/pose_image.hpp"
 #include "match/pose_kernels.hpp"
 #include "match/pose_sigmas.hpp"
+#include "match/pose_template.hpp"
 #include "support/match_support.hpp"
 
 // Search of poses: rotation, scale, border, hidden pixels, polarity, tracking. Scenes are evaluated
@@ -181,14 +182,26 @@ TEST(Pose, TemplatesOfSeveralSizesAreFoundTogetherAsAlone) {
 }
 
 TEST(Pose, ARangeLeavesOtherAnglesOut) {
-  const std::vector<Place> places = {{90.2, 110.4, 12, 1}, {220.5, 120.6, 100, 1}};
+  const std::vector<Place> places = {
+      {60.2, 60.4, 12, 1}, {170.5, 60.6, 100, 1}, {60.4, 170.3, 23, 1}, {170.1, 170.8, 0, 1.08}};
   const Image image = scene(places), wanted = part_image();
-  MatchOptions options = any_angle(2);
+  MatchOptions options = any_angle(4);
   options.rotation_range = {-20, 20};
+  options.scale_range = {0.95, 1.03};
   options.threshold = 0.8;
   const MatchResult result = find_one(wanted, image, options);
   ASSERT_EQ(result.matches.size(), 1U);
-  expect_at(result.matches[0], places[0], 0.015, 0.03, 0);
+  expect_at(result.matches[0], places[0], 0.015, 0.03, 0.001);
+}
+
+TEST(Pose, TheEndsOfARangeBelongToIt) {
+  const Place place{.x = 150.3, .y = 110.8, .degrees = 20, .scale = 1.1};
+  MatchOptions options = any_angle();
+  options.rotation_range = {-20, 20};
+  options.scale_range = {0.9, 1.1};
+  const MatchResult result = find_one(part_image(), scene({place}), options);
+  ASSERT_EQ(result.matches.size(), 1U);
+  expect_at(result.matches[0], place, 0.015, 0.03, 0.001);
 }
 
 TEST(Pose, PartsCutByTheBorderAreFound) {
@@ -707,6 +720,41 @@ TEST(Pose, ResultsDoNotDependOnTheNumberOfLevels) {
     ASSERT_EQ(result.matches.size(), 1U) << least;
     expect_at(result.matches[0], place, 0.015, 0.03, 0.001);
   }
+}
+
+/// A grey level of a function whose standard deviation is about 1.
+std::uint8_t grey_of(double value) {
+  return static_cast<std::uint8_t>(std::lround(std::clamp(128 + 30 * value, 0.0, 255.0)));
+}
+
+// Reduced until few pixels are left, a fine texture has no contrast; not reduced, it has thousands of poses.
+TEST(Pose, LargeFineTexturesAreFoundByTheirMiddle) {
+  constexpr int kSide = 540, kScene = 800;
+  const Speckle fine(kSide, kSide, 1, 9), around(kScene, kScene, 1, 10);
+  Image wanted({kSide, kSide}, ScalarType::u8), image({kScene, kScene}, ScalarType::u8);
+  for (int y = 0; y < kSide; ++y)
+    for (int x = 0; x < kSide; ++x) wanted.row<std::uint8_t>(y)[x] = grey_of(fine.at(x, y));
+  const Place place{.x = 391.3, .y = 404.8, .degrees = 63.4};
+  const double c = std::cos(place.degrees * kDegree), s = std::sin(place.degrees * kDegree);
+  for (int y = 0; y < kScene; ++y)
+    for (int x = 0; x < kScene; ++x) {
+      const double xi = c * (x - place.x) + s * (y - place.y), eta = c * (y - place.y) - s * (x - place.x);
+      const double half = kSide / 2.0;
+      const bool is_part = std::abs(xi) <= half && std::abs(eta) <= half;
+      image.row<std::uint8_t>(y)[x] =
+          grey_of(is_part ? fine.at(xi + half - 0.5, eta + half - 0.5) : around.at(x, y));
+    }
+
+  core::ThreadPool pool(2);
+  const match::PoseTemplate made(match::make_template(wanted, {}), 1, pool);
+  const match::TemplateLevel& top = made.level(made.top());
+  EXPECT_LT(made.image_level(made.top()), made.top());
+  EXPECT_LT(std::max(top.values.width, top.values.height), 60);
+  EXPECT_NEAR(top.center_x, (top.values.width - 1) / 2.0, 1);  // the middle of the template
+
+  const MatchResult result = find_one(wanted, image, any_angle());
+  ASSERT_EQ(result.matches.size(), 1U);
+  expect_at(result.matches[0], place, 0.005, 0.001, 1e-12);
 }
 
 TEST(Pose, PolarityMayBeIgnored) {

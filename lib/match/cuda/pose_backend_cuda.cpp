@@ -283,7 +283,7 @@ class CudaPoses final : public PoseBackend {
     }
   }
 
-  void fit(int level, std::span<const LevelStart> starts, std::span<LevelFit> fits,
+  void fit(int level, int image_level, std::span<const LevelStart> starts, std::span<LevelFit> fits,
            const SearchLimit& limit) override {
     if (starts.empty() || limit.is_over()) {
       std::ranges::fill(fits, LevelFit{});
@@ -307,7 +307,8 @@ class CudaPoses final : public PoseBackend {
       }
       tasks[k].pixels = last;
     }
-    if (most_padded > kernels::most_pose_pixels()) return on_cpu_->fit(level, starts, fits, limit);
+    if (most_padded > kernels::most_pose_pixels())
+      return on_cpu_->fit(level, image_level, starts, fits, limit);
     core::for_each_index(pool_, count, [&](std::int64_t k) {
       const LevelStart& start = starts[k];
       tasks[k].start = start.start;
@@ -318,7 +319,7 @@ class CudaPoses final : public PoseBackend {
     auto* on_device = tasks_.reserve<kernels::PoseTask>(count);
     kernels::upload(on_device, tasks, count * sizeof(kernels::PoseTask), fit_stream_);
     auto* results = results_.reserve<kernels::PoseResult>(count);
-    kernels::launch_pose_fits({.image = pyramid_.level(level),
+    kernels::launch_pose_fits({.image = pyramid_.level(image_level),
                                .pixels = upload(pixels_, pixels, fit_stream_),
                                .tasks = on_device,
                                .count = static_cast<int>(count),
