@@ -52,10 +52,11 @@ struct InsideTile {
     float v[rows_per_thread] = {}, vv[rows_per_thread] = {};
     for_each_block(
         job.patterns, pose,
-        [&](int, CoarsePatterns::Offset o) {
+        [&](int e) {
+          const float* from = at(job.patterns.offsets[e]);
 #pragma unroll
           for (int i = 0; i < rows_per_thread; ++i) {
-            const float value = at(o)[i * columns];
+            const float value = from[i * columns];
             v[i] += value;
             vv[i] = fmaf(value, value, vv[i]);
           }
@@ -84,10 +85,11 @@ struct InsideTile {
     float tv[rows_per_thread] = {};
     for_each_block(
         job.patterns, pose,
-        [&](int e, CoarsePatterns::Offset o) {
+        [&](int e) {
           const float t = job.patterns.t[e];
+          const float* from = at(job.patterns.offsets[e]);
 #pragma unroll
-          for (int i = 0; i < rows_per_thread; ++i) tv[i] = fmaf(t, at(o)[i * columns], tv[i]);
+          for (int i = 0; i < rows_per_thread; ++i) tv[i] = fmaf(t, from[i * columns], tv[i]);
         },
         [&](int block) {
 #pragma unroll
@@ -187,7 +189,8 @@ __global__ void __launch_bounds__(threads)
     float one_n = 0, one_v = 0, one_vv = 0, one_t = 0, one_tt = 0, one_tv = 0;
     for_each_block(
         patterns, pose,
-        [&](int e, CoarsePatterns::Offset o) {
+        [&](int e) {
+          const CoarsePatterns::Offset o = patterns.offsets[e];
           const std::int64_t at = own + static_cast<std::int64_t>(o.y) * image.stride + o.x;
           const float counts = image.counts[at], value = image.values[at], grey = patterns.t[e];
           const float counted = grey * counts;
@@ -365,19 +368,33 @@ class PeakStrip {
                        bool has_next, PeakQueue& queue) const {
     const int pose = pose_at(turn), lane = static_cast<int>(threadIdx.x) % warp_size;
     const bool is_inside = lane > 0 && lane + 1 < warp_size && column_ + 1 < width_;
+    unsigned rows = 0;  // with a peak, a bit each
 #pragma unroll
     for (int i = 0; i < strip_rows; ++i) {
       const float value = rising[i];
-      const bool may_be = is_inside && row_ + i + 2 < height_ && value > no_peak;
       const bool is_peak =
-          may_be && !(has_next && next[i] > value) && is_highest_size(pose, row_ + i + 1, value);
-      queue.add(is_peak, {template_ + job_.first_template, pose, column_ - 1, row_ + i, value});
+          is_inside && row_ + i + 2 < height_ && value > no_peak && !(has_next && next[i] > value);
+      rows |= is_peak ? 1u << i : 0u;
+    }
+    const auto value_at = [&](int row) {
+      float value = rising[0];
+#pragma unroll
+      for (int i = 1; i < strip_rows; ++i) value = row == i ? rising[i] : value;
+      return value;
+    };
+    if (job_.planes.neighbours.by_size)
+      for (unsigned left = rows; left != 0; left &= left - 1) {
+        const int row = __ffs(static_cast<int>(left)) - 1;
+        if (!is_highest_size(pose, row_ + row + 1, value_at(row))) rows &= ~(1u << row);
+      }
+    for (; __any_sync(all_lanes, rows != 0); rows &= rows - 1) {
+      const int row = __ffs(static_cast<int>(rows)) - 1;
+      queue.add(rows != 0, {template_ + job_.first_template, pose, column_ - 1, row_ + row, value_at(row)});
     }
   }
   /// True if no score at a neighbouring scale surpasses a score, or is as high at the scale before.
   __device__ bool is_highest_size(int pose, int row, float value) const {
     const CoarseNeighbours& n = job_.planes.neighbours;
-    if (!n.by_size) return true;
     return !(size_ > 0 && highest_at(pose - n.turns, row) >= value) &&
            !(size_ + 1 < n.sizes && highest_at(pose + n.turns, row) > value);
   }

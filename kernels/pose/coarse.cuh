@@ -46,7 +46,7 @@ __device__ inline std::int64_t plane_of(const ScoreJob& job, int template_index,
   return (static_cast<std::int64_t>(template_index) * job.patterns.poses + pose) * places;
 }
 
-/// Calls product(element, offset) for the elements of each block of a pose, and end(block) after a block.
+/// Calls product(element) for the elements of each block of a pose, and end(block) after a block.
 template <typename Product, typename End>
 __device__ void for_each_block(const CoarsePatterns& patterns, int pose, Product&& product, End&& end) {
   const std::int32_t* begin = patterns.begin + pose * (kPatternBlocks + 1);
@@ -54,7 +54,7 @@ __device__ void for_each_block(const CoarsePatterns& patterns, int pose, Product
   for (int block = 0; block < kPatternBlocks; ++block) {
     const int last = begin[block + 1];
 #pragma unroll 4  // hides the latency of the loads
-    for (int e = begin[block]; e < last; ++e) product(e, patterns.offsets[e]);
+    for (int e = begin[block]; e < last; ++e) product(e);
     end(block);
   }
 }

@@ -133,7 +133,7 @@ struct TestPatterns {
   int first(int pose, int block) const { return begin[pose * (kernels::kPatternBlocks + 1) + block]; }
 
   CoarsePatterns upload(std::vector<DeviceBuffer>& buffers, const Stream& stream) const {
-    buffers.resize(10);
+    buffers.resize(12);
     CoarsePatterns patterns{.poses = poses,
                             .templates = templates,
                             .lanes = lanes,
@@ -153,6 +153,10 @@ struct TestPatterns {
     patterns.pairs = on_device(buffers[8], pairs.shifts, stream);
     patterns.steps = on_device(buffers[9], pairs.begin, stream);
     patterns.halves = halves;
+    patterns.shifts = on_device(buffers[10], pairs.pixels, stream);
+    auto* factors = buffers[11].reserve<CoarsePatterns::Factor>(kernels::pattern_factors(patterns));
+    kernels::launch_pattern_factors(patterns, kLeastVisible, factors, stream.handle());
+    patterns.factors = factors;
     return patterns;
   }
 

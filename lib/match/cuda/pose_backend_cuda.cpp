@@ -105,7 +105,7 @@ class DevicePatterns {
   CoarsePatterns some(int first, int count) const {
     CoarsePatterns some = patterns_;
     some.templates = count;
-    some.parts += first, some.contrast += first;
+    some.parts += first, some.contrast += first, some.factors += first;
     some.halves += kernels::pattern_words_before(first);
     return some;
   }
@@ -113,6 +113,10 @@ class DevicePatterns {
  private:
   void add_pairs(const HostPatterns& first, const kernels::Stream& stream) {
     const kernels::PatternPairs pairs = kernels::pattern_pairs(first.offsets, first.begin, first.reach);
+    patterns_.shifts = upload(buffers_[10], pairs.pixels, stream);
+    auto* factors = buffers_[11].reserve<CoarsePatterns::Factor>(kernels::pattern_factors(patterns_));
+    kernels::launch_pattern_factors(patterns_, CoarseRules::kLeastVisible, factors, stream.handle());
+    patterns_.factors = factors;
     patterns_.pairs = upload(buffers_[6], pairs.shifts, stream);
     patterns_.steps = upload(buffers_[7], pairs.begin, stream);
     const std::int64_t words = kernels::pattern_words(pairs, patterns_.lanes);
@@ -123,7 +127,7 @@ class DevicePatterns {
   }
 
   CoarsePatterns patterns_;
-  DeviceBuffer buffers_[10];
+  DeviceBuffer buffers_[12];
 };
 
 /// The pixels of all levels of a template on the device.

@@ -56,6 +56,11 @@ struct CoarsePatterns {
       return {static_cast<float>(factor), static_cast<float>(factor * sum), static_cast<float>(weight)};
     }
   };
+  /// What a score needs of a part that one side of the image cuts: weight / sqrt(sum of squared deviations)
+  /// of its visible pixels, and that times their sum. Zeros if the part does not count.
+  struct Factor {
+    float factor, of_mean;
+  };
   int poses = 0, templates = 0;
   int lanes = 0;                        ///< 1, or the templates rounded up to whole kLanes
   int reach = 0;                        ///< largest distance of a pixel from the centre along an axis, px
@@ -65,9 +70,14 @@ struct CoarsePatterns {
   const float* t = nullptr;             ///< grey values of one template minus their mean, per element
   const Part* parts = nullptr;          ///< [pose][part][lanes]
   const float* contrast = nullptr;      ///< [pose][lanes]: least sum of squared deviations per visible pixel
+  /// Distances to a side that matter: -1 .. reach px, the last one for whole patterns.
+  DIC_HOST_DEVICE int depths() const { return reach + 2; }
+  /// [pose][left, right, top, bottom][1 + distance][part][lanes], of several templates.
+  const Factor* factors = nullptr;
   // Only of several templates, see PatternPairs:
-  const std::int32_t* pairs = nullptr;  ///< `PatternPairs::shifts`
-  const std::int32_t* steps = nullptr;  ///< `PatternPairs::begin`
+  const std::int32_t* shifts = nullptr;  ///< `PatternPairs::pixels`
+  const std::int32_t* pairs = nullptr;   ///< `PatternPairs::shifts`
+  const std::int32_t* steps = nullptr;   ///< `PatternPairs::begin`
   const std::uint32_t* halves = nullptr;
 };
 
@@ -77,6 +87,8 @@ struct PatternPairs {
   static constexpr int kStep = 8;
   /// The order of the blocks: around the middle one, which is the last.
   static constexpr int kRing[kPatternBlocks] = {0, 1, 2, 5, 8, 7, 6, 3, 4};
+  std::vector<std::int32_t>
+      pixels;  ///< all pixels in the order of the offsets: elements of a tile from the centre
   std::vector<std::int32_t> shifts;    ///< left pixel of each pair: elements of a tile from the centre
   std::vector<std::int32_t> elements;  ///< both pixels of each pair, -1: none
   std::vector<std::int32_t> begin;     ///< kPatternBlocks + 1 per pose, in that order: indices of steps
@@ -92,6 +104,11 @@ std::int64_t pattern_words_before(int template_index);
 /// which half floats keep the digits. elements: `PatternPairs::elements` in device memory.
 void launch_pattern_halves(const float* t, int lanes, const std::int32_t* elements, std::int64_t words,
                            std::uint32_t* halves, StreamHandle stream);
+
+/// Number of elements of `CoarsePatterns::factors`, and queues making them. least_visible: see CoarseDemands.
+std::int64_t pattern_factors(const CoarsePatterns& patterns);
+void launch_pattern_factors(const CoarsePatterns& patterns, float least_visible,
+                            CoarsePatterns::Factor* factors, StreamHandle stream);
 
 /// Demands of coarse scores.
 struct CoarseDemands {
