@@ -15,8 +15,8 @@ __global__ void __launch_bounds__(word_threads)
 }  // namespace
 
 std::size_t fields_workspace_bytes(const DeviceGrid& grid) {
-  return 3 * sizeof(std::uint32_t) * NodeSet(grid, nullptr).size() +
-         sizeof(std::int32_t) * (1 + static_cast<std::size_t>(grid.nodes()));
+  return 3 * sizeof(std::uint32_t) * NodeSet(grid, nullptr).size() + sizeof(std::int32_t) +
+         (sizeof(std::int32_t) + sizeof(strain::Squares)) * static_cast<std::size_t>(grid.nodes());
 }
 
 void launch_find_usable(const DeviceGrid& grid, const FieldArrays& field, const FieldsMemory& memory,

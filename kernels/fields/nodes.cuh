@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/kernels/fields.hpp>
+#include <dic/shared/strain.hpp>
 
 #include "common/launch.cuh"
 
@@ -33,14 +34,16 @@ struct FieldsMemory {
   NodeSet trusted;    ///< outlier test: usable nodes that are not suspects
   NodeSet clustered;  ///< strain: nodes that are not usable and touch another such node (8 neighbours)
   std::int32_t* list_length;
-  std::int32_t* list;  ///< strain: indices of nodes whose windows need a search, in any order
+  std::int32_t* list;          ///< strain: indices of nodes whose windows need a search, in any order
+  strain::Squares* flattened;  ///< strain: what windows flatten, NaN without a strain
 
   FieldsMemory(const DeviceGrid& grid, void* workspace)
       : usable(grid, workspace),
         trusted(grid, usable.words + usable.size()),
         clustered(grid, trusted.words + trusted.size()),
         list_length(reinterpret_cast<std::int32_t*>(clustered.words + clustered.size())),
-        list(list_length + 1) {}
+        list(list_length + 1),
+        flattened(reinterpret_cast<strain::Squares*>(list + grid.nodes())) {}
 };
 
 /// Queues finding the set memory.usable.

@@ -478,13 +478,14 @@ __global__ void __launch_bounds__(threads) strain_of_list(const __grid_constant_
   });
 }
 
-/// Adds what windows and subsets flatten to the sigmas of one node per thread.
+/// Finds what windows and subsets flatten at one node per thread.
 __global__ void __launch_bounds__(threads)
-    add_flattening(const __grid_constant__ StrainJob job,
-                   const __grid_constant__ strain::Flattening flattening) {
+    find_flattening(const __grid_constant__ StrainJob job,
+                    const __grid_constant__ strain::Flattening flattening) {
   for_each_task(std::int64_t{job.grid.nx} * job.grid.ny, threads, threadIdx.x, [&](std::int64_t task) {
     const int node = static_cast<int>(task), i = node % job.grid.nx, j = node / job.grid.nx;
     const FieldArrays& field = job.field;
+    job.memory.flattened[node] = strain::no_squares();
     if (std::isnan(field.exx[node])) return;
     const strain::Reach reach(flattening.half,
                               [&](int di, int dj) { return job.memory.usable.holds(i + di, j + dj); });
@@ -494,8 +495,26 @@ __global__ void __launch_bounds__(threads)
       const std::int64_t other = node + std::int64_t{dj} * job.grid.nx + di;
       return {field.exx[other], field.eyy[other], field.exy[other]};
     };
-    const strain::Sigmas sigmas = strain::with_flattening(
+    job.memory.flattened[node] = strain::flattening_of(
         {field.sigma_exx[node], field.sigma_eyy[node], field.sigma_exy[node]}, flattening, reach, at);
+  });
+}
+
+/// Adds what windows and subsets flatten to the sigmas of one node per thread.
+__global__ void __launch_bounds__(threads)
+    add_flattening(const __grid_constant__ StrainJob job,
+                   const __grid_constant__ strain::Flattening flattening) {
+  for_each_task(std::int64_t{job.grid.nx} * job.grid.ny, threads, threadIdx.x, [&](std::int64_t task) {
+    const int node = static_cast<int>(task), i = node % job.grid.nx, j = node / job.grid.nx;
+    const FieldArrays& field = job.field;
+    if (std::isnan(field.exx[node])) return;
+    const strain::Sigmas sigmas = strain::with_flattening(
+        {field.sigma_exx[node], field.sigma_eyy[node], field.sigma_exy[node]}, flattening,
+        [&](int di, int dj) {
+          if (i + di < 0 || i + di >= job.grid.nx || j + dj < 0 || j + dj >= job.grid.ny)
+            return strain::no_squares();
+          return job.memory.flattened[node + std::int64_t{dj} * job.grid.nx + di];
+        });
     field.sigma_exx[node] = sigmas.exx;
     field.sigma_eyy[node] = sigmas.eyy;
     field.sigma_exy[node] = sigmas.exy;
@@ -542,6 +561,7 @@ void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const Strai
   const std::int64_t blocks = std::min(most_blocks, grid.nodes() / (threads / warp_size) + 1);
   list_kernel(options.window)<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(job);
   const strain::Flattening flattening(subsets, grid.step, options.window);
+  find_flattening<<<grid_size(grid.nodes(), threads), threads, 0, stream>>>(job, flattening);
   add_flattening<<<grid_size(grid.nodes(), threads), threads, 0, stream>>>(job, flattening);
   check_launch(describe("strain", grid));
 }

@@ -18,7 +18,9 @@ void launch_surface_strain(const stereo::SurfaceJob& job, const StrainOptions& o
   // Small windows need less of the threads' memory.
   const auto run = options.window <= 15 ? launch<15> : options.window <= 63 ? launch<63> : launch<127>;
   run(job, options, left, right, stream);
-  launch_at_every_node(stereo::SurfaceFlattening(job, options, left), job.grid.nodes(), stream);
+  const stereo::SurfaceFlattening flattening(job, options, left);
+  launch_at_every_node(flattening, job.grid.nodes(), stream);
+  launch_at_every_node(stereo::FlattenedSigmas{job, flattening.flattening}, job.grid.nodes(), stream);
   check_launch(describe("the strain of a surface", job.grid));
 }
 

@@ -346,6 +346,17 @@ std::vector<Gradient> position_gradients(const Field& field, int window, core::T
   return out;
 }
 
+/// Nodes of a grid by their distance from node (i, j).
+struct Neighbourhood {
+  const Grid& grid;
+  int i, j;
+
+  bool contains(int di, int dj) const {
+    return i + di >= 0 && j + dj >= 0 && i + di < grid.nx && j + dj < grid.ny;
+  }
+  std::size_t node(int di, int dj) const { return static_cast<std::size_t>(j + dj) * grid.nx + i + di; }
+};
+
 /// Adds what windows and subsets flatten to the sigmas of a strain. fitted: data of the fits, NaN for nodes
 /// that do not take part.
 void add_flattening(StrainField& strain, const Field& field, const std::vector<double>& fitted, int window,
@@ -355,29 +366,38 @@ void add_flattening(StrainField& strain, const Field& field, const std::vector<d
     return strain::Flattening({subsets.size, order, subsets.weights}, grid.step, window);
   };
   const strain::Flattening of_all = of_order(subsets.order), first = of_order(1), second = of_order(2);
-  const auto in_grid = [&](int i, int j) { return i >= 0 && j >= 0 && i < grid.nx && j < grid.ny; };
-  pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
-    for (int j = static_cast<int>(begin); j < end; ++j)
-      for (int i = 0; i < grid.nx; ++i) {
-        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
-        if (std::isnan(strain.exx[k])) continue;
-        const auto node = [&](int di, int dj) { return static_cast<std::size_t>(j + dj) * grid.nx + i + di; };
-        const strain::Reach reach(window / 2, [&](int di, int dj) {
-          return in_grid(i + di, j + dj) && !std::isnan(fitted[node(di, dj)]);
-        });
-        const auto at = [&](int di, int dj) -> strain::Components {
-          if (!in_grid(i + di, j + dj)) return strain::no_components();
-          const std::size_t n = node(di, dj);
-          return {strain.exx[n], strain.eyy[n], strain.exy[n]};
-        };
-        const strain::Flattening& flattening =
-            field.order.empty() ? of_all : (field.order[k] == 2 ? second : first);
-        const strain::Sigmas sigmas = with_flattening(
-            {strain.sigma_exx[k], strain.sigma_eyy[k], strain.sigma_exy[k]}, flattening, reach, at);
-        strain.sigma_exx[k] = sigmas.exx;
-        strain.sigma_eyy[k] = sigmas.eyy;
-        strain.sigma_exy[k] = sigmas.exy;
-      }
+  const auto sigmas_at = [&](std::size_t k) -> strain::Sigmas {
+    return {strain.sigma_exx[k], strain.sigma_eyy[k], strain.sigma_exy[k]};
+  };
+  std::vector<strain::Squares> flattened(strain.exx.size(), strain::no_squares());
+  const auto for_each_strain = [&](const auto& visit) {
+    pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
+      for (int j = static_cast<int>(begin); j < end; ++j)
+        for (int i = 0; i < grid.nx; ++i) {
+          const Neighbourhood around{grid, i, j};
+          if (!std::isnan(strain.exx[around.node(0, 0)])) visit(around.node(0, 0), around);
+        }
+    });
+  };
+  for_each_strain([&](std::size_t k, const Neighbourhood& around) {
+    const strain::Reach reach(window / 2, [&](int di, int dj) {
+      return around.contains(di, dj) && !std::isnan(fitted[around.node(di, dj)]);
+    });
+    const strain::Flattening& flattening =
+        field.order.empty() ? of_all : (field.order[k] == 2 ? second : first);
+    flattened[k] = flattening_of(sigmas_at(k), flattening, reach, [&](int di, int dj) -> strain::Components {
+      if (!around.contains(di, dj)) return strain::no_components();
+      const std::size_t n = around.node(di, dj);
+      return {strain.exx[n], strain.eyy[n], strain.exy[n]};
+    });
+  });
+  for_each_strain([&](std::size_t k, const Neighbourhood& around) {
+    const strain::Sigmas sigmas = with_flattening(sigmas_at(k), of_all, [&](int di, int dj) {
+      return around.contains(di, dj) ? flattened[around.node(di, dj)] : strain::no_squares();
+    });
+    strain.sigma_exx[k] = sigmas.exx;
+    strain.sigma_eyy[k] = sigmas.eyy;
+    strain.sigma_exy[k] = sigmas.exy;
   });
 }
 

@@ -65,7 +65,8 @@ FrameScratch::FrameScratch(std::int64_t nodes, bool orders_differ)
       right_errors(orders_differ ? nodes : 0),
       epipolar_sigma(nodes),
       offset(nodes),
-      usable(nodes) {}
+      usable(nodes),
+      flattened(nodes) {}
 
 SurfaceArrays arrays_of(Field& f, FrameScratch& scratch) {
   StereoField& s = f.stereo;
@@ -111,7 +112,8 @@ SurfaceArrays arrays_of(Field& f, FrameScratch& scratch) {
           .errors = scratch.errors.data(),
           .right_errors = scratch.right_errors.empty() ? nullptr : scratch.right_errors.data(),
           .epipolar_sigma = scratch.epipolar_sigma.data(),
-          .usable = scratch.usable.data()};
+          .usable = scratch.usable.data(),
+          .flattened = scratch.flattened.data()};
 }
 
 MatchPoints match_points(const Field& field, const LocalMaps& maps) {
@@ -140,7 +142,9 @@ void find_strain(const SurfaceJob& job, const StrainOptions& options, const Ster
     run(SurfaceStrain<kUsual>(job, options, subsets.left, subsets.right));
   else
     run(SurfaceStrain<strain::largest_window>(job, options, subsets.left, subsets.right));
-  run(SurfaceFlattening(job, options, subsets.left));
+  const SurfaceFlattening flattening(job, options, subsets.left);
+  run(flattening);
+  run(FlattenedSigmas{job, flattening.flattening});
 }
 
 }  // namespace dic::stereo

@@ -78,6 +78,7 @@ struct FrameScratch {
   std::vector<PointErrors> errors, right_errors;
   std::vector<float> epipolar_sigma, offset;
   std::vector<std::uint8_t> usable;
+  std::vector<strain::Squares> flattened;
 };
 
 /// The arrays of a field and of a scratch memory.

@@ -99,6 +99,11 @@ JudgedPoint judged_point(const View& view, const Field& field, int i, int j, con
   p.measurable = truth.measurable;
   const int distance = std::min(std::min(x, view.size.width - 1 - x), std::min(y, view.size.height - 1 - y));
   p.in_region = distance >= view.one.region.nearest && distance <= view.one.region.farthest;
+  if (view.one.region.farthest_from_hole) {
+    const Motion& m = *view.scene.motion;
+    const double from_hole = std::hypot(x - m.cx, y - m.cy) - m.radius;
+    p.in_region = p.in_region && from_hole > 0 && from_hole <= *view.one.region.farthest_from_hole;
+  }
   if (view.one.roi) {  // the region of interest cuts subsets as the border does
     const int half = view.options.refine.subset / 2;
     p.in_region = p.in_region && view.inside(x - half, y - half) && view.inside(x + half, y + half);

@@ -543,6 +543,9 @@ std::vector<Case> strain(const Options& options) {
   wave.motion.kind = MotionKind::chirp;
   wave.motion.amplitude = 1;
   wave.motion.period_min = wave.motion.period_max = 250;
+  SynthOptions short_wave = wave;
+  short_wave.motion.amplitude = 0.3;
+  short_wave.motion.period_min = short_wave.motion.period_max = 100;
   hole.motion.kind = MotionKind::hole;
   hole.motion.radius = 60;
   hole.motion.vy = 0.005;
@@ -557,7 +560,10 @@ std::vector<Case> strain(const Options& options) {
     };
     add("translation", rest, kScatterNoise);
     add("wave of 250 px", wave, {0.8, 1.2});
-    add("around a hole", hole, {0.8, 1.4});
+    add("wave of 100 px", short_wave, {0.8, 1.4});
+    add("around a hole", hole, {0.8, 1.2});
+    add("beside a hole", hole, {0.8, 1.5});
+    cases.back().region.farthest_from_hole = (window / 2) * options.track.step + 10;
   }
   return cases;
 }

@@ -36,9 +36,11 @@ struct Bounds {
   std::string text() const;
 };
 
-/// The points whose errors count: by their distance from the border of the reference, px.
+/// The points whose errors count: by their distance from the border of the reference, and outwards from the
+/// edge of a hole, px.
 struct Region {
   int nearest = 40, farthest = 1 << 20;
+  std::optional<int> farthest_from_hole = {};  ///< none: all points, also those just inside the hole
 };
 
 /// Options of the measurement that a case sets, unless the user set them.

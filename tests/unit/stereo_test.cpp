@@ -496,7 +496,7 @@ TEST(Stereo, SigmaOfStrainCountsWhatWindowsFlatten) {
   const StrainField& e = frame.field.strain;
   const Errors strain = errors_of(frame.field, e.exx, e.sigma_exx, truth);
   EXPECT_LT(strain.ratio, 1.2);
-  EXPECT_GT(strain.ratio, 0.75);
+  EXPECT_GT(strain.ratio, 0.65) << "the largest of several estimates counts";
   EXPECT_LT(strain.worst, 10);
 }
 

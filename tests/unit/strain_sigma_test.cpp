@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <dic/fields.hpp>
+#include <dic/shared/strain_flattening.hpp>
 #include <numbers>
 #include <random>
 
@@ -390,6 +391,58 @@ TEST(StrainSigma, TellsWhatWindowsFlattenBesideAHole) {
     });
     EXPECT_LT(std::sqrt(errors / sigmas), 1.2) << window;
   }
+}
+
+/// A window flattens a short wave so much that the differences of the strain change their sign elsewhere than
+/// its error.
+TEST(StrainSigma, TellsTheErrorAlsoWhereItsEstimateChangesSign) {
+  const Grid grid = full_grid(101, 61, 5);
+  constexpr double kPeriod = 100;
+  const double k = 2 * std::numbers::pi / kPeriod;
+  const Field field = wave_field(grid, kPeriod, 1, 1e-5);
+  const StrainField strain =
+      compute_strain(field, {15, StrainMeasure::engineering}, 2, MeasuredSubsets{33, 2});
+  double worst = 0;
+  for (int i = 15; i < grid.nx - 15; ++i) {
+    const std::size_t node = std::size_t{30} * grid.nx + i;
+    worst =
+        std::max(worst, std::abs(strain.exx[node] - k * std::cos(k * grid.x(i))) / strain.sigma_exx[node]);
+  }
+  EXPECT_LT(worst, 3);
+  EXPECT_LT(wave_error_over_sigma(field, strain, kPeriod, 15, true), 1.4);
+}
+
+/// Influence of each pixel's noise on the slope along x of a window whose first node is at (first_x, first_y)
+/// of an area of pixels.
+Eigen::MatrixXd influence_on_slope(const MeasuredSubsets& subsets, int step, int window, int first_x,
+                                   int first_y, int width, int height) {
+  const Eigen::MatrixXd of_subset = influence(subsets);
+  Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(width, height);
+  for (int j = 0; j < window; ++j)
+    for (int i = 0; i < window; ++i)
+      sum.block(first_x + i * step, first_y + j * step, subsets.size, subsets.size) +=
+          (i - window / 2) * of_subset;
+  return sum;
+}
+
+TEST(StrainSigma, NoiseOfNeighbouringWindowsCorrelatesByTheirPixels) {
+  for (const MeasuredSubsets& subsets :
+       {MeasuredSubsets{33, 1}, MeasuredSubsets{21, 2}, MeasuredSubsets{21, 2, SubsetWeights::gaussian}})
+    for (const int window : {3, 5, 9}) {
+      constexpr int kStep = 5, kMost = 14;
+      const strain::SlopeCorrelation correlation(subsets, kStep, window, kMost);
+      const int side = (window - 1 + kMost) * kStep + subsets.size;
+      const auto at = [&](int di, int dj) {
+        return influence_on_slope(subsets, kStep, window, di * kStep, dj * kStep, side, side);
+      };
+      const Eigen::MatrixXd here = at(0, 0);
+      for (const int lag : {0, 1, 2, 4, 7, kMost}) {
+        SCOPED_TRACE("subset " + std::to_string(subsets.size) + ", window " + std::to_string(window) +
+                     ", lag " + std::to_string(lag));
+        EXPECT_NEAR(correlation.along(lag), here.cwiseProduct(at(lag, 0)).sum() / here.squaredNorm(), 0.01);
+        EXPECT_NEAR(correlation.across(lag), here.cwiseProduct(at(0, lag)).sum() / here.squaredNorm(), 0.01);
+      }
+    }
 }
 
 TEST(StrainSigma, IsNotRaisedByNoise) {

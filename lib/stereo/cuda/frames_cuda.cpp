@@ -94,6 +94,7 @@ std::size_t place_scratch(void* memory, std::int64_t nodes, bool orders_differ, 
   block.place(a.epipolar_sigma, nodes);
   block.place(offset, nodes);
   block.place(a.usable, nodes);
+  block.place(a.flattened, nodes);
   return block.bytes();
 }
 

@@ -128,6 +128,11 @@ DIC_HOST_DEVICE inline Tensor tensor_of(const Gradient& g, StrainMeasure measure
   return {missing, missing, missing};
 }
 
+/// Squares of errors of the components of a tensor.
+struct Squares {
+  float xx, yy, xy;
+};
+
 /// The stored values of a node, in the order of StrainField.
 struct Values {
   float exx, eyy, exy, e1, e2, von_mises;

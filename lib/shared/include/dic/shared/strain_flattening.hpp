@@ -5,6 +5,7 @@
 #include <dic/shared/field_options.hpp>
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/strain_sigma.hpp>
+#include <vector>
 
 /// Error of strain that varies within the windows and subsets that measure it, for CPU and GPU
 /// (docs/theory.md, "Uncertainty of strain").
@@ -56,14 +57,23 @@ DIC_HOST_DEVICE inline Components no_components() {
 /// The strain at a node and at two others on a line with it, which tell its first and second derivative.
 struct Line {
   Components here, first, second;
-  int distance;    ///< between neighbouring samples, nodes
   bool is_middle;  ///< the node is between the others; otherwise both are on one side
   float inward;    ///< direction of the others if both are on one side, 1 or -1
 };
 
-/// Expected error of a strain, and its deviation for a strain of deviation 1 whose windows are independent.
-/// Both are sums over the axes: the sum of the sizes of two errors varies at most as much as one error with
-/// the sum of their deviations.
+/// Correlation of the noise of strains of complete windows, one and two distances apart.
+struct NoiseCorrelation {
+  float near, far;
+};
+
+/// Samples of the strain on a line with a node.
+struct Samples {
+  int distance;                    ///< between neighbouring samples, nodes
+  NoiseCorrelation along, across;  ///< of slopes along the line and across it
+};
+
+/// Expected error of a strain, and its deviation for a strain of deviation 1. Both are sums over the axes:
+/// the sum of the sizes of two errors varies at most as much as one error with the sum of their deviations.
 struct Estimate {
   float error = 0, deviation = 0;
 };
@@ -71,12 +81,15 @@ struct Estimate {
 /// Factor of the square of an error. The samples are flattened as well, so that their derivatives are too
 /// small.
 constexpr float kFlattenedSamples = 1.5F;
+/// Variances that noise alone may feign.
+constexpr float kByNoise = 4;
 
 /// Adds the error along one axis of a component whose weights have this variance about their middle. Sizes
 /// are added: the second derivatives of elastic fields are opposite along both axes, but higher ones are not.
-DIC_HOST_DEVICE inline void add_flattening(Estimate& sum, const Line& line, float middle, float variance,
+DIC_HOST_DEVICE inline void add_flattening(Estimate& sum, const Line& line, int distance,
+                                           const NoiseCorrelation& noise, float middle, float variance,
                                            float here, float first, float second) {
-  const auto d = static_cast<float>(line.distance);
+  const auto d = static_cast<float>(distance);
   float at_here, at_first, at_second;  // weights of the samples
   if (line.is_middle) {
     const float slope = middle / (2 * d), bend = (variance + middle * middle) / (2 * d * d);
@@ -91,18 +104,67 @@ DIC_HOST_DEVICE inline void add_flattening(Estimate& sum, const Line& line, floa
     at_second = -m / to_second + half / to_second;
   }
   sum.error += fabsf(at_here * here + at_first * first + at_second * second);
-  sum.deviation += std::sqrt(at_here * at_here + at_first * at_first + at_second * at_second);
+  const float to_second = line.is_middle ? noise.near : noise.far,
+              between = line.is_middle ? noise.far : noise.near;
+  const float square = at_here * at_here + at_first * at_first + at_second * at_second +
+                       2 * (at_here * at_first * noise.near + at_here * at_second * to_second +
+                            at_first * at_second * between);
+  sum.deviation += std::sqrt(fmaxf(square, 0.0F));
 }
+
+/// Correlation of the noise of slopes of complete windows at different nodes; only ratios matter.
+class SlopeCorrelation {
+ public:
+  SlopeCorrelation(const MeasuredSubsets& subsets, int step, int window, int most_lag) : window_(window) {
+    const AxisKernel kernel(subsets, subsets.size);
+    for (std::int64_t lag = 0; lag < std::int64_t{most_lag} + window; ++lag)
+      products_.push_back(products_of(kernel, kernel, lag * step));
+  }
+  /// Of slopes along the line that joins the nodes, `lag` nodes apart.
+  float along(int lag) const { return ratio(slopes(lag).with(means(0)), slopes(0).with(means(0))); }
+  float across(int lag) const { return ratio(means(lag).with(slopes(0)), means(0).with(slopes(0))); }
+
+ private:
+  static float ratio(double a, double b) { return static_cast<float>(a / b); }
+  AxisProducts slopes(int lag) const {
+    // Twelve times the sum of i (i + apart) over pairs of nodes of a row.
+    return sum(lag,
+               [](double pairs, double apart) { return pairs * (pairs * pairs - 1 - 3 * apart * apart); });
+  }
+  AxisProducts means(int lag) const {
+    return sum(lag, [](double pairs, double) { return pairs; });
+  }
+  template <typename Weight>
+  AxisProducts sum(int lag, const Weight& weight) const {
+    AxisProducts out;
+    for (int apart = 1 - window_; apart < window_; ++apart)
+      out.add(weight(window_ - std::abs(apart), apart), products_[std::abs(lag + apart)]);
+    return out;
+  }
+
+  int window_;
+  std::vector<AxisProducts> products_;  ///< by the lag of the subsets, nodes
+};
 
 /// Distances and sizes that the flattening of a window depends on.
 struct Flattening {
   int half;          ///< of the window, nodes
-  int distances[2];  ///< between the samples of the second derivative, nodes: far and near ones
+  int count = 0;     ///< of the samples
+  Samples all[4];    ///< from far to near: each distance is half of the one before
   float subset = 0;  ///< variance of the weights of a subset along an axis, nodes^2; 0 if it can bend
 
   Flattening(const MeasuredSubsets& subsets, int step, int window) : half(window / 2) {
-    const int far = std::max(window, (subsets.size + step / 2) / step);
-    distances[0] = far, distances[1] = (far + 1) / 2;
+    constexpr int kNearest = 2;
+    int distance = std::max(window, (subsets.size + step / 2) / step);
+    const SlopeCorrelation noise(subsets, step, window, 2 * distance);
+    const auto at = [&](const auto& of, int d) -> NoiseCorrelation { return {of(d), of(2 * d)}; };
+    for (Samples& samples : all) {
+      if (count > 0 && distance == all[count - 1].distance) break;
+      samples = {distance, at([&](int lag) { return noise.along(lag); }, distance),
+                 at([&](int lag) { return noise.across(lag); }, distance)};
+      ++count;
+      distance = std::max(kNearest, (distance + 1) / 2);
+    }
     if (subsets.order < 2)
       subset = static_cast<float>(ErrorKernel(subsets).mean_square / (static_cast<double>(step) * step));
   }
@@ -113,43 +175,74 @@ template <typename StrainAt>
 DIC_HOST_DEVICE Line line_of(const Components& here, int distance, int di, int dj, const StrainAt& at) {
   const Components before = at(-di * distance, -dj * distance), after = at(di * distance, dj * distance);
   const bool has_before = !std::isnan(before.xx), has_after = !std::isnan(after.xx);
-  if (has_before && has_after) return {here, before, after, distance, true, 0};
+  if (has_before && has_after) return {here, before, after, true, 0};
   const int side = has_after ? 1 : -1;
   const Components second = at(2 * side * di * distance, 2 * side * dj * distance);
-  if ((!has_before && !has_after) || std::isnan(second.xx)) return {here, here, here, distance, true, 0};
-  return {here, has_after ? after : before, second, distance, false, static_cast<float>(side)};
+  if ((!has_before && !has_after) || std::isnan(second.xx)) return {here, here, here, true, 0};
+  return {here, has_after ? after : before, second, false, static_cast<float>(side)};
 }
 
-/// Returns the sigmas of a strain, with the error that its variation adds to the noise. Far samples tell it
-/// with little noise, near ones what varies too fast for them. What noise alone may feign is subtracted.
-/// at(di, dj): strain of a node.
+DIC_HOST_DEVICE inline Squares no_squares() {
+  const auto none = static_cast<float>(missing);
+  return {none, none, none};
+}
+
+/// Returns what the variation of a strain adds to the squares of its sigmas. Far samples tell it with little
+/// noise, near ones what varies too fast for them. What noise alone may feign is subtracted. at(di, dj):
+/// strain of a node.
 template <typename StrainAt>
-DIC_HOST_DEVICE Sigmas with_flattening(const Sigmas& noise, const Flattening& flattening, const Reach& reach,
-                                       const StrainAt& at) {
+DIC_HOST_DEVICE Squares flattening_of(const Sigmas& noise, const Flattening& flattening, const Reach& reach,
+                                      const StrainAt& at) {
   const AxisSpread x(reach.left, reach.right), y(reach.above, reach.below);
   const float mixed_x = 0.5F * (x.along + x.across), mixed_y = 0.5F * (y.along + y.across);
+  const float s = flattening.subset;
   const Components here = at(0, 0);
-  Sigmas most = {0, 0, 0};  // squares of errors
-  for (int k = 0; k < 2; ++k) {
-    const float s = flattening.subset;
-    const float by_noise = k == 0 ? 1.5F : 4.0F;  // variances that noise alone may feign
-    const Line a = line_of(here, flattening.distances[k], 1, 0, at);
-    const Line b = line_of(here, flattening.distances[k], 0, 1, at);
+  Squares most = {0, 0, 0};
+  for (int k = 0; k < flattening.count; ++k) {
+    const Samples& of = flattening.all[k];
+    const NoiseCorrelation mixed{0.5F * (of.along.near + of.across.near),
+                                 0.5F * (of.along.far + of.across.far)};
+    const int d = of.distance;
+    const Line a = line_of(here, d, 1, 0, at), b = line_of(here, d, 0, 1, at);
     Estimate xx, yy, xy;
-    add_flattening(xx, a, x.middle, x.along + s, a.here.xx, a.first.xx, a.second.xx);
-    add_flattening(xx, b, y.middle, y.across + s, b.here.xx, b.first.xx, b.second.xx);
-    add_flattening(yy, a, x.middle, x.across + s, a.here.yy, a.first.yy, a.second.yy);
-    add_flattening(yy, b, y.middle, y.along + s, b.here.yy, b.first.yy, b.second.yy);
-    add_flattening(xy, a, x.middle, mixed_x + s, a.here.xy, a.first.xy, a.second.xy);
-    add_flattening(xy, b, y.middle, mixed_y + s, b.here.xy, b.first.xy, b.second.xy);
-    const auto raise = [&](float& square, const Estimate& of, float sigma) {
-      const float error = of.error * of.error - by_noise * of.deviation * of.deviation * sigma * sigma;
+    add_flattening(xx, a, d, of.along, x.middle, x.along + s, a.here.xx, a.first.xx, a.second.xx);
+    add_flattening(xx, b, d, of.across, y.middle, y.across + s, b.here.xx, b.first.xx, b.second.xx);
+    add_flattening(yy, a, d, of.across, x.middle, x.across + s, a.here.yy, a.first.yy, a.second.yy);
+    add_flattening(yy, b, d, of.along, y.middle, y.along + s, b.here.yy, b.first.yy, b.second.yy);
+    add_flattening(xy, a, d, mixed, x.middle, mixed_x + s, a.here.xy, a.first.xy, a.second.xy);
+    add_flattening(xy, b, d, mixed, y.middle, mixed_y + s, b.here.xy, b.first.xy, b.second.xy);
+    const auto raise = [&](float& square, const Estimate& of_line, float sigma) {
+      const float error =
+          of_line.error * of_line.error - kByNoise * of_line.deviation * of_line.deviation * sigma * sigma;
       square = fmaxf(square, kFlattenedSamples * error);
     };
-    raise(most.exx, xx, noise.exx), raise(most.eyy, yy, noise.eyy), raise(most.exy, xy, noise.exy);
+    raise(most.xx, xx, noise.exx), raise(most.yy, yy, noise.eyy), raise(most.xy, xy, noise.exy);
   }
-  return {std::sqrt(noise.exx * noise.exx + most.exx), std::sqrt(noise.eyy * noise.eyy + most.eyy),
-          std::sqrt(noise.exy * noise.exy + most.exy)};
+  return most;
+}
+
+/// Returns the sigmas of a strain, with the error that its variation adds to the noise: its own estimate, or
+/// the mean of those around it if that is larger, because an estimate changes its sign where the error may
+/// not. squares_at(di, dj): flattening_of() a node, NaN if it has no strain.
+template <typename SquaresAt>
+DIC_HOST_DEVICE Sigmas with_flattening(const Sigmas& noise, const Flattening& flattening,
+                                       const SquaresAt& squares_at) {
+  const int side = flattening.half < 4 ? 3 : flattening.half / 2 * 2 + 1, offsets = variance_offsets(side);
+  const Squares own = squares_at(0, 0);
+  Squares sum = {0, 0, 0};
+  float count = 0;
+  for (int row = 0; row < offsets; ++row)
+    for (int column = 0; column < offsets; ++column) {
+      const Squares one = squares_at(variance_offset(side, column), variance_offset(side, row));
+      if (std::isnan(one.xx)) continue;
+      sum = {sum.xx + one.xx, sum.yy + one.yy, sum.xy + one.xy};
+      count += 1;
+    }
+  const auto total = [count](float sigma, float mine, float all) {
+    return std::sqrt(sigma * sigma + fmaxf(mine, all / count));
+  };
+  return {total(noise.exx, own.xx, sum.xx), total(noise.eyy, own.yy, sum.yy),
+          total(noise.exy, own.xy, sum.xy)};
 }
 
 }  // namespace dic::strain

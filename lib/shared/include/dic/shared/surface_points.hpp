@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <dic/shared/node_window.hpp>
 #include <dic/shared/status.hpp>
+#include <dic/shared/strain.hpp>
 #include <dic/shared/two_cameras.hpp>
 
 /// Points of a surface from the matches of two cameras, and their errors, for CPU and GPU.
@@ -152,6 +153,7 @@ struct SurfaceArrays {
   PointErrors *errors, *right_errors;  ///< right_errors: the part of the right images alone; may be null
   float* epipolar_sigma;               ///< px
   std::uint8_t* usable;                ///< 1 for each node that is `ok`
+  strain::Squares* flattened;          ///< what windows flatten, NaN without a strain
 };
 
 /// Number of parameters of a rig of two cameras, see rig_parameter_names().

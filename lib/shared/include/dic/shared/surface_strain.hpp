@@ -232,9 +232,8 @@ struct SurfaceStrain {
   }
 };
 
-/// Adds what windows and subsets flatten to the sigmas of a strain, when all nodes have theirs. Rows and
-/// columns of the grid stand for the axes of the strain: a rotated tangent frame mixes components whose
-/// errors are of one size.
+/// Finds what windows and subsets flatten, when all nodes have a strain. Rows and columns of the grid stand
+/// for the axes of the strain: a rotated tangent frame mixes components whose errors are of one size.
 struct SurfaceFlattening {
   SurfaceJob job;
   strain::Flattening flattening;
@@ -244,6 +243,7 @@ struct SurfaceFlattening {
 
   DIC_HOST_DEVICE void operator()(std::int64_t k) const {
     const SurfaceArrays& out = job.out;
+    out.flattened[k] = strain::no_squares();
     if (std::isnan(out.exx[k])) return;
     const int i = job.grid.column(k), j = job.grid.row(k);
     const auto in_grid = [&](int di, int dj) {
@@ -257,8 +257,26 @@ struct SurfaceFlattening {
       const std::int64_t n = node(di, dj);
       return {out.exx[n], out.eyy[n], out.exy[n]};
     };
+    out.flattened[k] =
+        strain::flattening_of({out.sigma_exx[k], out.sigma_eyy[k], out.sigma_exy[k]}, flattening, reach, at);
+  }
+};
+
+/// Adds what windows and subsets flatten to the sigmas of a strain.
+struct FlattenedSigmas {
+  SurfaceJob job;
+  strain::Flattening flattening;
+
+  DIC_HOST_DEVICE void operator()(std::int64_t k) const {
+    const SurfaceArrays& out = job.out;
+    if (std::isnan(out.exx[k])) return;
+    const int i = job.grid.column(k), j = job.grid.row(k);
     const strain::Sigmas sigmas = strain::with_flattening(
-        {out.sigma_exx[k], out.sigma_eyy[k], out.sigma_exy[k]}, flattening, reach, at);
+        {out.sigma_exx[k], out.sigma_eyy[k], out.sigma_exy[k]}, flattening, [&](int di, int dj) {
+          if (i + di < 0 || i + di >= job.grid.nx || j + dj < 0 || j + dj >= job.grid.ny)
+            return strain::no_squares();
+          return out.flattened[k + std::int64_t{dj} * job.grid.nx + di];
+        });
     out.sigma_exx[k] = sigmas.exx, out.sigma_eyy[k] = sigmas.eyy, out.sigma_exy[k] = sigmas.exy;
   }
 };
