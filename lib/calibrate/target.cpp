@@ -95,9 +95,25 @@ std::vector<Circle> find_dark_circles(const cv::Mat& grey, cv::Size size, int ar
   return refined;
 }
 
+/// The circles of a grid of size.height columns and size.width rows, turned by 90 degrees to one of this
+/// size.
+std::vector<Circle> turned(const std::vector<Circle>& circles, cv::Size size) {
+  std::vector<Circle> out;
+  for (int row = 0; row < size.height && !circles.empty(); ++row)
+    for (int column = 0; column < size.width; ++column)
+      out.push_back(circles[static_cast<std::size_t>(column) * size.height + (size.height - 1 - row)]);
+  return out;
+}
+
+/// OpenCV may not find a grid that is turned by about 90 degrees, whose columns are rows in the image.
 std::vector<Circle> find_circles(const cv::Mat& grey, cv::Size size, int arrangement) {
-  auto dark = find_dark_circles(grey, size, arrangement);
-  return dark.empty() ? find_dark_circles(255 - grey, size, arrangement) : dark;
+  for (const cv::Mat& dark : {grey, cv::Mat(255 - grey)}) {
+    if (auto found = find_dark_circles(dark, size, arrangement); !found.empty()) return found;
+    if (arrangement == cv::CALIB_CB_ASYMMETRIC_GRID || size.width == size.height) continue;
+    auto found = turned(find_dark_circles(dark, {size.height, size.width}, arrangement), size);
+    if (!found.empty()) return found;
+  }
+  return {};
 }
 
 /// Circles in a regular arrangement, all of which must be visible.

@@ -272,6 +272,28 @@ TEST_F(Calibrate, FindsBoardsThatAreBlurredUpsideDownOrBright) {
   }
 }
 
+TEST_F(Calibrate, FindsCirclesThatAreTurned) {
+  std::mt19937 random(8);
+  for (int i = 0; i < 4; ++i) {
+    const Image upright = render(kLens, random_pose(kCircles, random), kCircles, 1, i);
+    const auto all = find_target(upright, kCircles);
+    ASSERT_EQ(all.size(), 70u) << i;
+    for (const auto turn : {cv::ROTATE_90_CLOCKWISE, cv::ROTATE_180, cv::ROTATE_90_COUNTERCLOCKWISE}) {
+      cv::Mat turned;
+      cv::rotate(as_mat(upright.view()), turned, turn);
+      const auto points = find_target(as_view(turned), kCircles);
+      ASSERT_EQ(points.size(), 70u) << i << " by " << turn;
+      // Of the axes to the next column and row, the second is to the right of the first: not mirrored.
+      const auto at = [&](double x, double y) {
+        return *std::ranges::find_if(
+            points, [&](const TargetPoint& p) { return std::hypot(p.mm_x - x, p.mm_y - y) < 1e-9; });
+      };
+      const TargetPoint origin = at(0, 0), column = at(5, 0), row = at(0, 5);
+      EXPECT_GT((column.x - origin.x) * (row.y - origin.y) - (column.y - origin.y) * (row.x - origin.x), 0);
+    }
+  }
+}
+
 TEST_F(Calibrate, NamesAMirroredTarget) {
   CalibrationJob job;
   job.target = {TargetPattern::acircles, 5, 8, 4};
