@@ -84,11 +84,12 @@ def test_order_auto_over_many_seeds(motion):
 
 
 def test_waves_over_many_seeds():
-    """Order 2 where it bends. Sigma tells the error, of which the larger part is the same for all seeds."""
+    """Order 2 where it bends. Sigma tells the error, of which the larger part is the same for all seeds; it may be a
+    third too large, because the largest of several estimates of it counts."""
     motion = dict(motion="star", amplitude=1.5, period_min=40, period_max=200)
     scatter, predicted, error = over_seeds(motion, dict(order="auto"), (5,), seeds=8)[5]
     ratio = ratio_of(predicted, error)
-    assert (0.75 < ratio).all() and (ratio < 1.25).all(), ratio
+    assert (0.75 < ratio).all() and (ratio < 1.35).all(), ratio
     assert (ratio_of(error, scatter) > 2).any()
 
 
