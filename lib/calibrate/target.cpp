@@ -97,7 +97,7 @@ std::vector<Circle> find_dark_circles(const cv::Mat& grey, cv::Size size, int ar
 
 /// The circles of a grid of size.height columns and size.width rows, turned by 90 degrees to one of this
 /// size.
-std::vector<Circle> turned(const std::vector<Circle>& circles, cv::Size size) {
+std::vector<Circle> turned_circles(const std::vector<Circle>& circles, cv::Size size) {
   std::vector<Circle> out;
   for (int row = 0; row < size.height && !circles.empty(); ++row)
     for (int column = 0; column < size.width; ++column)
@@ -110,7 +110,7 @@ std::vector<Circle> find_circles(const cv::Mat& grey, cv::Size size, int arrange
   for (const cv::Mat& dark : {grey, cv::Mat(255 - grey)}) {
     if (auto found = find_dark_circles(dark, size, arrangement); !found.empty()) return found;
     if (arrangement == cv::CALIB_CB_ASYMMETRIC_GRID || size.width == size.height) continue;
-    auto found = turned(find_dark_circles(dark, {size.height, size.width}, arrangement), size);
+    auto found = turned_circles(find_dark_circles(dark, {size.height, size.width}, arrangement), size);
     if (!found.empty()) return found;
   }
   return {};
