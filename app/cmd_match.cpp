@@ -222,8 +222,9 @@ class MatchRun {
 
   std::vector<MatchRow> find(const Image& image, std::stop_token stop) {
     std::vector<MatchRow> rows;
-    for (int t = 0; t < matcher_.templates(); ++t) {
-      const MatchResult result = matcher_.find_template(t, image, stop, image_mask_);
+    const std::vector<MatchResult> results = matcher_.find_each(image, std::move(stop), image_mask_);
+    for (std::size_t t = 0; t < results.size(); ++t) {
+      const MatchResult& result = results[t];
       if (result.timed_out)
         std::cerr << "dic: warning: the time was over before the search for " << templates_.names[t]
                   << " ended; what was found so far counts.\n";

@@ -3,6 +3,7 @@
 #include <dic/error.hpp>
 #include <dic/match.hpp>
 #include <dic/refine.hpp>
+#include <iterator>
 #include <limits>
 
 #include "core/device_name.hpp"
@@ -164,7 +165,7 @@ struct Matcher::Impl {
 
   bool searches_poses() const { return options.rotation_range || options.scale_range; }
   MatchResult find_template(std::size_t index, ImageView image, std::stop_token stop);
-  MatchResult find_poses(int first, int count, const std::stop_token& stop);
+  std::vector<MatchResult> find_poses(int first, int count, const std::stop_token& stop);
   PoseBackend& backend_for(int first, int count, ImageView image);
   void open_pose_backends();
   void set_image(ImageView image, ImageView mask);
@@ -203,16 +204,23 @@ int Matcher::templates() const { return static_cast<int>(impl_->templates.size()
 const MatchOptions& Matcher::options() const { return impl_->options; }
 
 MatchResult Matcher::find(ImageView image, std::stop_token stop, ImageView image_mask) {
-  MatchResult result;
+  MatchResult all;
+  for (MatchResult& found : find_each(image, std::move(stop), image_mask)) all.add(std::move(found));
+  return all;
+}
+
+std::vector<MatchResult> Matcher::find_each(ImageView image, std::stop_token stop, ImageView image_mask) {
+  std::vector<MatchResult> results;
   if (!impl_->searches_poses()) {
-    for (int k = 0; k < templates(); ++k) result.add(find_template(k, image, stop, image_mask));
-    return result;
+    for (int k = 0; k < templates(); ++k) results.push_back(find_template(k, image, stop, image_mask));
+    return results;
   }
   impl_->set_image(image, image_mask);
   // The time of a search counts for each template.
   const int together = options().timeout_ms > 0 ? 1 : templates();
-  for (int k = 0; k < templates(); k += together) result.add(impl_->find_poses(k, together, stop));
-  return result;
+  for (int k = 0; k < templates(); k += together)
+    std::ranges::move(impl_->find_poses(k, together, stop), std::back_inserter(results));
+  return results;
 }
 
 MatchResult Matcher::find_template(int template_index, ImageView image, std::stop_token stop,
@@ -220,7 +228,7 @@ MatchResult Matcher::find_template(int template_index, ImageView image, std::sto
   impl_->check_index(template_index);
   if (impl_->searches_poses()) {
     impl_->set_image(image, image_mask);
-    return impl_->find_poses(template_index, 1, stop);
+    return std::move(impl_->find_poses(template_index, 1, stop).front());
   }
   if (!image_mask.empty()) throw UsageError("A mask of the image needs a range of rotations or scales.");
   return impl_->find_template(template_index, checked(image), stop);
@@ -270,7 +278,7 @@ PoseBackend& Matcher::Impl::backend_for(int first, int count, ImageView image) {
 }
 
 /// Finds the matches of some templates within ranges of rotations and scales.
-MatchResult Matcher::Impl::find_poses(int first, int count, const std::stop_token& stop) {
+std::vector<MatchResult> Matcher::Impl::find_poses(int first, int count, const std::stop_token& stop) {
   std::vector<PoseSearch::Request> requests;
   for (int k = first; k < first + count; ++k) {
     Match pose;
@@ -280,11 +288,7 @@ MatchResult Matcher::Impl::find_poses(int first, int count, const std::stop_toke
     requests.push_back({pose_searches[k].get(), pose});
   }
   const SearchLimit limit(stop, options.timeout_ms);
-  MatchResult result;
-  for (MatchResult& found :
-       PoseSearch::find_all(requests, {pyramid, backend_for(first, count, pyramid.image()), pool, limit}))
-    result.add(std::move(found));
-  return result;
+  return PoseSearch::find_all(requests, {pyramid, backend_for(first, count, pyramid.image()), pool, limit});
 }
 
 /// Finds the matches of one template at all rotations and scales.

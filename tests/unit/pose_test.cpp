@@ -167,18 +167,23 @@ TEST(Pose, TemplatesOfSeveralSizesAreFoundTogetherAsAlone) {
   Matcher matcher(templates, options);
   options.threads = 1;
   Matcher alone(templates, options);
-  MatchResult one_by_one;
-  for (int k = 0; k < alone.templates(); ++k) one_by_one.add(alone.find_template(k, image));
-  const MatchResult together = matcher.find(image);
-  ASSERT_EQ(together.matches.size(), templates.size());
-  ASSERT_EQ(one_by_one.matches.size(), templates.size());
+  const std::vector<MatchResult> together = matcher.find_each(image);
+  ASSERT_EQ(together.size(), templates.size());
   for (std::size_t k = 0; k < templates.size(); ++k) {
-    const Match &a = together.matches[k], &b = one_by_one.matches[k];
+    const MatchResult one = alone.find_template(static_cast<int>(k), image);
+    ASSERT_EQ(together[k].matches.size(), 1U);
+    ASSERT_EQ(one.matches.size(), 1U);
+    const Match &a = together[k].matches[0], &b = one.matches[0];
+    EXPECT_EQ(a.template_index, static_cast<int>(k));
     EXPECT_EQ(a.template_index, b.template_index);
     EXPECT_EQ(a.center_x, b.center_x);
     EXPECT_EQ(a.rotation_deg, b.rotation_deg);
     EXPECT_EQ(a.score, b.score);
+    EXPECT_EQ(together[k].best_score, one.best_score);
   }
+  const MatchResult merged = matcher.find(image);
+  ASSERT_EQ(merged.matches.size(), templates.size());
+  EXPECT_TRUE(std::ranges::is_sorted(merged.matches, std::ranges::greater{}, &Match::score));
 }
 
 TEST(Pose, ARangeLeavesOtherAnglesOut) {

@@ -106,6 +106,9 @@ class Matcher {
   /// template larger than the image, element types that cannot be compared, a mask of another size),
   /// Cancelled.
   DIC_API MatchResult find(ImageView image, std::stop_token stop = {}, ImageView image_mask = {});
+  /// Finds what `find` does, and returns it by template. Throws as `find` does.
+  DIC_API std::vector<MatchResult> find_each(ImageView image, std::stop_token stop = {},
+                                             ImageView image_mask = {});
   /// Finds the matches of one template. template_index: from 0; an invalid one throws UsageError. Throws as
   /// `find` does.
   DIC_API MatchResult find_template(int template_index, ImageView image, std::stop_token stop = {},
