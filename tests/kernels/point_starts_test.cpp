@@ -473,11 +473,12 @@ TEST_F(Points, FollowTheMotionThatAFewTell) {
                                     stream.handle());
       const auto got = starts.values(stream);
       const bool is_known = asked_points >= 8;
+      constexpr double flattened = 0.05;  // positions count as uncertain by 1 px, much in small grids
       for (int i = 0; i < s.count(); ++i) {
         const PointStart& before = s.starts[i];
         const double u = before.u + double{before.shape.u[0]}, v = before.v + double{before.shape.v[0]};
-        ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, u + (is_known ? u_of(s, i) : 0), 1e-3) << i;
-        ASSERT_NEAR(got[i].v + double{got[i].shape.v[0]}, v + (is_known ? v_of(s, i) : 0), 1e-3) << i;
+        ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, u + (is_known ? u_of(s, i) : 0), flattened) << i;
+        ASSERT_NEAR(got[i].v + double{got[i].shape.v[0]}, v + (is_known ? v_of(s, i) : 0), flattened) << i;
         for (int k = 1; k < 6; ++k) ASSERT_EQ(got[i].shape.u[k], before.shape.u[k]);
         ASSERT_EQ(got[i].score, before.score);
       }

@@ -1,5 +1,7 @@
 #include "track/cuda/start_search.hpp"
 
+#include <algorithm>
+#include <array>
 #include <dic/kernels/peer.hpp>
 
 namespace dic::track::cuda {
@@ -44,16 +46,35 @@ void StartSearch::predict_from_last() {
   own_trackable_ = lists_.size(PointLists::whole) + lists_.size(PointLists::clipped);
 }
 
-/// Only where points are searched in one launch: in other searches the host waits for each step, and for this
-/// one too.
 void StartSearch::follow_common_motion() {
-  if (!follows_) return;
   const kernels::AskedPoints asked = workspace_.asked(number_);
   kernels::launch_ask_points(points_, last_, starts_, asked, stream_.handle());
-  follow(asked.list, kMotionSamples, starts_);
+  search_asked(asked);
   kernels::launch_sample_motion(points_, asked, kRecognized, starts_, stream_.handle());
   kernels::launch_follow_motion(points_, samples_of_all(asked), context_.gpus().size(), kAutoRange,
                                 workspace_.motion.reserve<LinearMotion>(1), starts_, stream_.handle());
+}
+
+/// Searches the points that tell the common motion around their starts.
+void StartSearch::search_asked(const kernels::AskedPoints& asked) {
+  if (follows_) {
+    follow(asked.list, kMotionSamples, starts_);
+    return;
+  }
+  std::array<std::int32_t, kMotionSamples> points;
+  kernels::download(points.data(), asked.list, sizeof(points), stream_);
+  stream_.synchronize("the search");
+  const auto asked_end = std::ranges::remove(points, -1).begin();
+  const auto n = std::unique(points.begin(), asked_end) - points.begin();  // few points are asked repeatedly
+  const std::int32_t* list = lists_[PointLists::whole_spare].points;
+  kernels::upload(lists_[PointLists::whole_spare].points, points.data(), n * sizeof(points[0]), stream_);
+  kernels::launch_split_subsets(points_, list, n, radius_, lists_[PointLists::whole_again],
+                                lists_[PointLists::clipped_again], stream_.handle());
+  lists_.read(stream_, "the search");
+  let_side_stream_follow();
+  search_steps({PointLists::whole_again, PointLists::whole_spare, PointLists::whole_again, false},
+               {PointLists::clipped_again, PointLists::clipped_spare, PointLists::clipped_again, true},
+               starts_);
 }
 
 /// The samples of all GPUs. All of them must call it.
@@ -130,15 +151,25 @@ void StartSearch::search_all() { search(starts_); }
 /// is filled at the end. Clipped subsets are few, but take several launches, which go first if both lists
 /// wait for the GPU.
 void StartSearch::search(PointStart* starts) {
-  Step whole{PointLists::whole, PointLists::whole_again, PointLists::whole_spare, false};
-  Step clipped{PointLists::clipped, PointLists::clipped_again, PointLists::clipped_spare, true};
-  const kernels::Stream& side = stream_of(true);
-  workspace_.predicted.record(stream_);
-  side.wait(workspace_.predicted);
+  let_side_stream_follow();
   if (follows_) {
     follow(lists_[PointLists::whole].points, lists_.size(PointLists::whole), starts);
     frame_.gpu.add_variant("cuda-few-shifts");
   }
+  search_steps({PointLists::whole, PointLists::whole_again, PointLists::whole_spare, false},
+               {PointLists::clipped, PointLists::clipped_again, PointLists::clipped_spare, true}, starts);
+  if (automatic()) list_lost(starts);
+}
+
+/// Lets the stream of clipped subsets wait for the predictions.
+void StartSearch::let_side_stream_follow() {
+  workspace_.predicted.record(stream_);
+  stream_of(true).wait(workspace_.predicted);
+}
+
+/// Searches two lists step by step, of which the first was searched already where points are followed.
+void StartSearch::search_steps(Step whole, Step clipped, PointStart* starts) {
+  const kernels::Stream& side = stream_of(true);
   const auto left = [&] { return lists_.size(clipped.from) + (follows_ ? 0 : lists_.size(whole.from)); };
   for (int step = 0; step <= kAutoSteps && left() > 0; ++step) {
     check_stop(stop_);
@@ -152,7 +183,6 @@ void StartSearch::search(PointStart* starts) {
     clipped.advance();
   }
   stream_.wait(workspace_.clipped_done);
-  if (automatic()) list_lost(starts);
 }
 
 void StartSearch::leave_out_measured() {

@@ -71,6 +71,9 @@ class StartSearch {
   void list_own_points();
   void split(const std::int32_t* list, std::int64_t n);
   void search(kernels::PointStart* starts);
+  void search_asked(const kernels::AskedPoints& asked);
+  void search_steps(Step whole, Step clipped, kernels::PointStart* starts);
+  void let_side_stream_follow();
   void follow(const std::int32_t* list, std::int64_t count, kernels::PointStart* starts);
   const MotionSample* samples_of_all(const kernels::AskedPoints& asked);
   void search_list(const Step& step, kernels::PointStart* starts);
