@@ -154,7 +154,8 @@ struct Flattening {
   float subset = 0;  ///< variance of the weights of a subset along an axis, nodes^2; 0 if it can bend
 
   Flattening(const MeasuredSubsets& subsets, int step, int window) : half(window / 2) {
-    constexpr int kNearest = 2;
+    // Nearer subsets share most of their pixels and of their noise: what differs is small and badly known.
+    const int nearest = std::max(2, (subsets.size + 2 * step - 1) / (2 * step));
     int distance = std::max(window, (subsets.size + step / 2) / step);
     const SlopeCorrelation noise(subsets, step, window, 2 * distance);
     const auto at = [&](const auto& of, int d) -> NoiseCorrelation { return {of(d), of(2 * d)}; };
@@ -163,7 +164,7 @@ struct Flattening {
       samples = {distance, at([&](int lag) { return noise.along(lag); }, distance),
                  at([&](int lag) { return noise.across(lag); }, distance)};
       ++count;
-      distance = std::max(kNearest, (distance + 1) / 2);
+      distance = std::max(nearest, (distance + 1) / 2);
     }
     if (subsets.order < 2)
       subset = static_cast<float>(ErrorKernel(subsets).mean_square / (static_cast<double>(step) * step));
