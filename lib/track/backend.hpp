@@ -18,7 +18,6 @@
 #include "analysis/reference_analysis.hpp"
 #include "fields/points.hpp"
 #include "track/possible_places.hpp"
-#include "track/repeated_blocks.hpp"
 
 /// The interface of a tracking backend (CPU, CUDA). `Sequence` decides which image a frame is compared with.
 /// The backend keeps images and points in its own memory.
@@ -37,8 +36,6 @@ class Frame {
   mutable std::shared_ptr<const Image> suspicious;
   /// Corrected pixels on the host, valid as long as this frame; empty unless take_and_correct() made it.
   ImageView corrected;
-  /// Blocks that repeat the frame before, or null. Set before the frame is shared.
-  mutable std::shared_ptr<const BlockFlags> repeated;
 };
 
 /// Positions of the points in an image, in the memory of a backend. The points were placed there, or a
@@ -134,8 +131,6 @@ class TrackingBackend {
   virtual std::shared_ptr<const Frame> take_and_correct(const ImageView&, const analysis::Conditioning&) {
     return nullptr;
   }
-  /// Pixels of a frame of this backend, on the host.
-  virtual Image pixels(const Frame& frame) const = 0;
   /// Places the points of the backend's nodes in an image. Displacements are then measured from there.
   virtual std::shared_ptr<const PointPositions> place(const Points& points) = 0;
   /// Makes an image the reference. positions: the points in this image, from place() or from a measurement of

@@ -140,19 +140,15 @@ void take_direct(Field& followed, const Field& direct) {
   for (std::int64_t node = 0; node < followed.grid().nodes(); ++node) {
     if (direct.status[node] != Status::ok) continue;
     if (followed.status[node] == Status::ok && !agree(followed, direct, node)) continue;
-    take_node(followed, direct, node);
+    followed.u[node] = direct.u[node];
+    followed.v[node] = direct.v[node];
+    followed.zncc[node] = direct.zncc[node];
+    followed.sigma_u[node] = direct.sigma_u[node];
+    followed.sigma_v[node] = direct.sigma_v[node];
+    followed.status[node] = Status::ok;
+    followed.iterations[node] = direct.iterations[node];
+    if (!followed.order.empty()) followed.order[node] = direct.order[node];
   }
-}
-
-void take_node(Field& to, const Field& from, std::int64_t node) {
-  to.u[node] = from.u[node];
-  to.v[node] = from.v[node];
-  to.zncc[node] = from.zncc[node];
-  to.sigma_u[node] = from.sigma_u[node];
-  to.sigma_v[node] = from.sigma_v[node];
-  to.status[node] = from.status[node];
-  to.iterations[node] = from.iterations[node];
-  if (!to.order.empty() && !from.order.empty()) to.order[node] = from.order[node];
 }
 
 void clear_node(Field& field, std::int64_t node, Status reason) {

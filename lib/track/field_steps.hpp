@@ -66,9 +66,6 @@ StrainField strain_of(const Field& field, const TrackOptions& options, core::Thr
 /// Takes the values of `direct` as prefer_direct() does.
 void take_direct(Field& followed, const Field& direct);
 
-/// Copies the values and the status of a node.
-void take_node(Field& to, const Field& from, std::int64_t node);
-
 /// Removes the values of a node and sets its status.
 void clear_node(Field& field, std::int64_t node, Status reason);
 

@@ -81,9 +81,15 @@ double variance_of_difference(double shared, float sigma_first, float sigma_seco
 }
 
 /// Copies the values of order 2 at a node.
-void take_order_2(Field& to, const Field& from, std::int64_t node) {
-  take_node(to, from, node);
+void take_values(Field& to, const Field& from, std::int64_t node) {
   to.order[node] = has_values(from.status[node]) ? 2 : 0;
+  to.u[node] = from.u[node];
+  to.v[node] = from.v[node];
+  to.zncc[node] = from.zncc[node];
+  to.sigma_u[node] = from.sigma_u[node];
+  to.sigma_v[node] = from.sigma_v[node];
+  to.status[node] = from.status[node];
+  to.iterations[node] = from.iterations[node];
 }
 
 /// Adds to the sigma of nodes that took order 2 the displacement caused by the bending of the field, as
@@ -216,7 +222,6 @@ class BackendOfBoth final : public TrackingBackend {
     for (int k = 0; k < 2; ++k) out->frames[k] = backends_[k]->take(image);
     return out;
   }
-  Image pixels(const Frame& frame) const override { return backends_[0]->pixels(*both(frame).frames[0]); }
   std::shared_ptr<const PointPositions> place(const Points& points) override {
     auto out = std::make_shared<PositionsOfBoth>();
     for (int k = 0; k < 2; ++k) out->positions[k] = backends_[k]->place(points);
@@ -276,14 +281,14 @@ void choose_order(Field& first, const Field& second, int subset, SubsetWeights w
     for (int i = 0; i < grid.nx; ++i) {
       const std::int64_t node = std::int64_t{j} * grid.nx + i;
       if (!comparable(node)) {
-        if (second.status[node] == Status::ok) take_order_2(first, second, node);
+        if (second.status[node] == Status::ok) take_values(first, second, node);
         continue;
       }
       const double count = counts.around(i, j, radius);
       std::array<double, 4> mean;
       for (int k = 0; k < 4; ++k) mean[k] = sums[k].around(i, j, radius) / count;
       if (mean[0] + mean[1] > kThreshold * (mean[2] + mean[3])) {
-        take_order_2(first, second, node);
+        take_values(first, second, node);
         continue;
       }
       const auto with_error = [](float sigma, double difference, double noise) {

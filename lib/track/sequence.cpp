@@ -230,7 +230,7 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi
                   *points_.nodes, analysis_, pool_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   auto first = take_corrected(reference_, on_gpu() && core::is_on_gpu(reference_));
-  if (options_.reference_strategy == ReferenceStrategy::first) watch_frames(first, reference);
+  if (options_.reference_strategy == ReferenceStrategy::first) watch_focus();
   active_reference_ = backend_->make_reference(std::move(first), *backend_->place(points_), nullptr);
   reference_.data = nullptr;
   corrected_reference_ = nullptr;
@@ -257,30 +257,20 @@ ReferenceAnalysis Sequence::analyse(Image roi, const Points& all) {
   return out;
 }
 
-/// Begins to look for frames that have to be measured again. reference: its frame, and its pixels before any
-/// correction.
-void Sequence::watch_frames(const std::shared_ptr<const Frame>& reference, ImageView original) {
+void Sequence::watch_focus() {
   const analysis::HostPixels pixels(reference_, on_gpu());
   const auto open_again = [this](const TrackOptions& options, const ImageView& image,
                                  const ReferenceAnalysis& analysis) {
     return open(device_.device, options, image, *points_.nodes, analysis, pool_);
   };
-  const TrackOptions options = prefilter_.for_backend(options_);
-  focus_ =
-      std::make_unique<FocusMatch>(options, pixels.view(), points_, analysis_, spectrum_, open_again, pool_);
-  if (conditioning_.two_valued()) return;  // flat blocks prove nothing
-  const analysis::HostPixels uncorrected(original, on_gpu());
-  block_exclusion_ = std::make_unique<BlockExclusion>(options, reference, uncorrected.view(), points_,
-                                                      analysis_, *backend_, open_again, pool_);
+  focus_ = std::make_unique<FocusMatch>(prefilter_.for_backend(options_), pixels.view(), points_, analysis_,
+                                        spectrum_, open_again, pool_);
 }
 
 std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
   if (current.size() != reference_.size() || current.type != reference_.type)
     throw UsageError("The current image must have the size and depth of the reference.");
-  auto frame = take_checked(current);
-  if (block_exclusion_ && !(on_gpu() && core::is_on_gpu(current)))
-    frame->repeated = block_exclusion_->find(current);
-  return frame;
+  return take_checked(current);
 }
 
 std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
@@ -384,7 +374,6 @@ void Sequence::limit_effort(std::span<const Effort> efforts) {
   for (const std::int64_t node : points_.nodes->node_of)
     of_points.push_back(efforts[static_cast<std::size_t>(node)]);
   active_reference_->limit_effort(of_points);
-  if (block_exclusion_) block_exclusion_->limit_effort(of_points);
 }
 
 std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in_gpu) const {
@@ -414,7 +403,6 @@ std::unique_ptr<Measurement> Sequence::measure_subsets(std::shared_ptr<const Fra
                                                        std::vector<FieldStep>& steps) {
   switch (options_.reference_strategy) {
     case ReferenceStrategy::first:
-      if (block_exclusion_) steps.push_back(block_exclusion_->leave_out(current, stop));
       if (current->suspicious) steps.push_back(focus_->refocus(current->suspicious, stop));
       return active_reference_->measure(std::move(current), stop, next);
     case ReferenceStrategy::previous:

@@ -15,7 +15,6 @@
 #include "analysis/prefilter.hpp"
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
-#include "track/block_exclusion.hpp"
 #include "track/device_choice.hpp"
 #include "track/field_steps.hpp"
 #include "track/focus_match.hpp"
@@ -74,7 +73,7 @@ class Sequence {
   std::shared_ptr<const Frame> take_checked(ImageView image) const;
   std::shared_ptr<const Frame> take_corrected(ImageView image, bool is_in_gpu) const;
   std::shared_ptr<const Frame> take_filtered(ImageView image, bool is_in_gpu) const;
-  void watch_frames(const std::shared_ptr<const Frame>& reference, ImageView original);
+  void watch_focus();
   std::unique_ptr<Measurement> measure_subsets(std::shared_ptr<const Frame> current,
                                                const std::stop_token& stop, const NextFrame& next,
                                                std::vector<FieldStep>& steps);
@@ -109,7 +108,6 @@ class Sequence {
   std::unique_ptr<Measurement> direct_;  ///< measurement of the frame that led to the replacement of the
                                          ///< original reference, against that
   std::unique_ptr<FocusMatch> focus_;    ///< null if frames are measured from one to the next
-  std::unique_ptr<BlockExclusion> block_exclusion_;  ///< null for images of two values, too
   std::shared_ptr<const NodePositions> nodes_;  ///< nodes in the camera's coordinates; null without a camera
   /// The previous frame, for strategies that may make it the next reference.
   std::shared_ptr<const Frame> last_frame_;

@@ -19,8 +19,8 @@
 #include "support/speckle.hpp"
 
 // Tests what cameras and specimens do to images: defective pixels, ceilings below the largest value, two
-// values, offsets, noise that is not white, textures that repeat, ramps, repeated blocks. The truth is the
-// motion of the pattern.
+// values, offsets, noise that is not white, textures that repeat, ramps. The truth is the motion of the
+// pattern.
 namespace dic::test {
 namespace {
 
@@ -554,78 +554,6 @@ TEST(CameraFaults, ATextureThatRepeatsNearbyIsAmbiguous) {
         0);
     EXPECT_EQ(m.ok, 0);
     EXPECT_GT(m.ambiguous, 0.8 * static_cast<double>(m.points));
-  }
-}
-
-// ---- blocks that a codec repeats ----
-
-/// Blocks of a frame, on a lattice, that repeat an earlier frame, as codecs do where little changes.
-Image with_repeated_blocks(Image frame, const Image& earlier, int side, double share, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> uniform(0, 1);
-  for (int y = 0; y < kSide; y += side)
-    for (int x = 0; x < kSide; x += side)
-      if (uniform(random) < share)
-        for (int j = y; j < y + side; ++j)
-          std::copy_n(earlier.row<std::uint8_t>(j) + x, side, frame.row<std::uint8_t>(j) + x);
-  return frame;
-}
-
-TEST(RepeatedBlocks, BlocksThatRepeatTheReferenceDoNotHoldTheDisplacement) {
-  for (const int side : {8, 16})
-    for (const double share : {0.1, 0.3})
-      for (const double u : {0.1, 0.3, 2.4}) {
-        SCOPED_TRACE(testing::Message() << share << " of the blocks of " << side << " px, moved by " << u);
-        const Image reference = bytes_of(with_noise(speckle(0), 2, 1));
-        const Image frame = bytes_of(with_noise(speckle(u, 0.2), 2, 2));
-        const Measured m =
-            measured({reference, with_repeated_blocks(frame, reference, side, share, 5)}, u, 0.2);
-        // Half of a subset must be left; small blocks spoil more pixels around them.
-        expect_nearly_right(m, share < 0.2 ? 0.9 : (side == 8 ? 0.45 : 0.63), 1.2);
-      }
-}
-
-TEST(RepeatedBlocks, BlocksThatRepeatAnEarlierFrameDoNotHoldTheDisplacement) {
-  std::vector<Image> frames{bytes_of(with_noise(speckle(0), 2, 1))};
-  for (int k = 1; k < 6; ++k)  // some blocks repeat several frames
-    frames.push_back(
-        with_repeated_blocks(bytes_of(with_noise(speckle(0.3 * k), 2, k + 1)), frames.back(), 16, 0.3, k));
-  expect_nearly_right(measured(frames, 0.3 * 5, 0), 0.63, 1.2);
-}
-
-TEST(RepeatedBlocks, AFrameThatRepeatsTheLastOneKeepsItsValues) {
-  const Image reference = bytes_of(with_noise(speckle(0), 2, 1));
-  const Image frame = bytes_of(with_noise(speckle(0.6, 0.2), 2, 2));
-  const Image mixed = with_repeated_blocks(frame, reference, 16, 0.3, 5);
-  TrackOptions options;
-  options.step = 8;
-  options.device = "cpu";
-  Tracker tracker(options, reference);
-  const Field once = tracker.track(frame).field, again = tracker.track(frame).field;
-  for (std::size_t k = 0; k < once.status.size(); ++k) {
-    if (once.status[k] != Status::ok) continue;
-    EXPECT_NEAR(again.u[k], once.u[k], 1e-3);
-  }
-  EXPECT_TRUE(std::ranges::equal(once.status, again.status));
-  const Measured m = measured({reference, mixed, mixed}, 0.6, 0.2);  // the same blocks lag behind once more
-  expect_nearly_right(m, 0.6, 1.2);
-}
-
-TEST(RepeatedBlocks, ABodyThatStandsStillWithoutNoiseIsMeasured) {
-  const Picture first = speckle(0), moved = speckle(2.4);
-  Picture second = first;
-  for (int k = 0; k < kSide * kSide; ++k)
-    if (k % kSide >= kSide / 2) second[k] = moved[k];
-  TrackOptions options;
-  options.step = 8;
-  options.device = "cpu";
-  const Field field = Tracker(options, bytes_of(first)).track(bytes_of(second)).field;
-  for (std::int64_t node = 0; node < field.grid().nodes(); ++node) {
-    const int x = field.grid().x(static_cast<int>(node % field.grid().nx));
-    const int y = field.grid().y(static_cast<int>(node / field.grid().nx));
-    if (x > kSide / 2 - 20 || std::min({x, y, kSide - 1 - y}) < 16) continue;
-    EXPECT_EQ(field.status[node], Status::ok);
-    EXPECT_NEAR(field.u[node], 0, 0.01);
   }
 }
 

@@ -335,9 +335,6 @@ class CpuBackend final : public TrackingBackend {
       : shared_(options, scene, strain_by, pool) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
-  Image pixels(const Frame& frame) const override {
-    return copy_of(static_cast<const HostFrame&>(frame).image.view());
-  }
   std::shared_ptr<const PointPositions> place(const Points& points) override {
     return std::make_shared<HostPositions>(LocatedPoints(points, shared_.image));
   }

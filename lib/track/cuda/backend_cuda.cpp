@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/cuda_devices.hpp"
 #include "track/backend.hpp"
 #include "track/cuda/cuda_reference.hpp"
 #include "track/cuda/tracker_context.hpp"
@@ -25,10 +24,7 @@ class CudaBackend final : public TrackingBackend {
                                                 const analysis::Conditioning& conditioning) override {
     return context_.gpus().upload(image, conditioning);
   }
-  Image pixels(const Frame& frame) const override {
-    const ImageView image = static_cast<const GroupFrame&>(frame).on_gpu.front()->image;
-    return core::is_on_gpu(image) ? core::copy_from_gpu(image) : copy_of(image);
-  }
+
   std::shared_ptr<const PointPositions> place(const Points& points) override {
     return std::make_shared<DevicePositions>(points, image_);
   }
