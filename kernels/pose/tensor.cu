@@ -344,7 +344,7 @@ class TensorTile {
       const float2 windows[2] = {window_at(part, place), window_at(part, place + 8)};
 #pragma unroll
       for (int d = 0; d < Many::deep; ++d) {
-        // Of both templates: the factor, and that times the sum of the grey values.
+        // Factor of each of the two templates, and the factor times the sum of its grey values.
         const unsigned ahead = part * job_.patterns.lanes + d * product_templates;
         const float4 of_first = load_factors(first + ahead),
                      of_second = kPlace == Place::side ? load_factors(second + ahead) : of_first;

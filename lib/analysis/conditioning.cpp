@@ -219,7 +219,8 @@ double halo(const Pixels<T>& pixels, Place p) {
 constexpr int kMarkedAtOnce = 64;  ///< pixels of a row
 
 /// Marks pixels of a row that differ by at least `least` from four of their neighbours, upwards or downwards.
-/// Who differs that much from the median of the eight does. Vectorized by the compiler.
+/// Pixels that differ by `least` from the median of all eight are among them. The compiler vectorizes the
+/// loop.
 template <typename T>
 void mark_deviating(const std::array<const T*, 3>& rows, int first, int count, double least,
                     std::uint8_t* marks) {

@@ -130,7 +130,7 @@ void expect_strain(const StrainField& got, std::size_t k, const Eigen::Matrix2d&
 }
 
 /// Compares standard deviations with those of the CPU, which are tested against sums over all pairs of nodes.
-/// What windows flatten follows from differences of strains, which may differ by 1e-7 each.
+/// The part of sigma that windows flatten follows from differences of strains, which may differ by 1e-7 each.
 void expect_sigmas(const StrainField& got, const StrainField& want, std::size_t k) {
   constexpr double of_differences = 1e-6;
   for (const auto component : {&StrainField::sigma_exx, &StrainField::sigma_eyy, &StrainField::sigma_exy}) {

@@ -68,10 +68,8 @@ void spoil(Field& field) {
   }
 }
 
-/// What windows flatten, a part of the sigmas of strain, follows from differences of strains.
-double rounding_of(const FieldArray& array) {
-  return array.name.starts_with("sigma_e") ? 1e-8 : 0;
-}
+/// Rounding of the sigmas of strain, whose part that windows flatten follows from differences of strains.
+double rounding_of(const FieldArray& array) { return array.name.starts_with("sigma_e") ? 1e-8 : 0; }
 
 void expect_equal_arrays(const Field& gpu, const Field& cpu) {
   for (const FieldArray& array : kFieldArrays) {

@@ -283,7 +283,7 @@ TEST_F(Calibrate, FindsCirclesThatAreTurned) {
       cv::rotate(as_mat(upright.view()), turned, turn);
       const auto points = find_target(as_view(turned), kCircles);
       ASSERT_EQ(points.size(), 70u) << i << " by " << turn;
-      // Of the axes to the next column and row, the second is to the right of the first: not mirrored.
+      // The axis to the next row is to the right of the axis to the next column: not mirrored.
       const auto at = [&](double x, double y) {
         return *std::ranges::find_if(
             points, [&](const TargetPoint& p) { return std::hypot(p.mm_x - x, p.mm_y - y) < 1e-9; });

@@ -59,7 +59,7 @@ void begin_start_search(Search& search, const LostMemory& memory) {
   search.search_all();
 }
 
-/// What a search found out about the points that it did not find.
+/// Outcome of a search for the points that it did not find.
 struct NotFound {
   /// Many points were not found, either by the pyramid: only features of the images can tell where they are.
   bool many = false;

@@ -56,7 +56,7 @@ struct CoarsePatterns {
       return {static_cast<float>(factor), static_cast<float>(factor * sum), static_cast<float>(weight)};
     }
   };
-  /// What a score needs of a part that one side of the image cuts: weight / sqrt(sum of squared deviations)
+  /// Factor of the score of a part that one side of the image cuts: weight / sqrt(sum of squared deviations)
   /// of its visible pixels, and that times their sum. Zeros if the part does not count.
   struct Factor {
     float factor, of_mean;

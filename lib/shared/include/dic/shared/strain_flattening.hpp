@@ -120,7 +120,7 @@ class SlopeCorrelation {
     for (std::int64_t lag = 0; lag < std::int64_t{most_lag} + window; ++lag)
       products_.push_back(products_of(kernel, kernel, lag * step));
   }
-  /// Of slopes along the line that joins the nodes, `lag` nodes apart.
+  /// Correlation of slopes along the line that joins two nodes, `lag` nodes apart.
   float along(int lag) const { return ratio(slopes(lag).with(means(0)), slopes(0).with(means(0))); }
   float across(int lag) const { return ratio(means(lag).with(slopes(0)), means(0).with(slopes(0))); }
 
